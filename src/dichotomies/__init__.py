@@ -1,0 +1,8 @@
+"""Trustworthy class probabilities when there are many classes."""
+
+from dichotomies.classifier import NestedDichotomyClassifier
+from dichotomies.tree import ClassTree
+
+__version__ = "0.1.0"
+
+__all__ = ["ClassTree", "NestedDichotomyClassifier", "__version__"]

@@ -1,0 +1,5 @@
+"""``python -m dichotomies`` is the command line."""
+
+from dichotomies.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Numba loops: arrays in, `out` last, no Python objects."""

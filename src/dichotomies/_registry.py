@@ -1,0 +1,61 @@
+"""Names for classes: registered beside the class, found by looking into the package's files."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib import import_module
+from inspect import getdoc
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+C = TypeVar("C", bound=type)
+
+
+class Registry(Generic[T]):
+    """The classes of one kind, by name.
+
+    Parameters
+    ----------
+    kind : str
+        What the classes are, for error messages and listings.
+    package : str
+        The package whose modules register them: adding a file there is enough to add a name.
+    """
+
+    def __init__(self, kind: str, package: str) -> None:
+        self.kind = kind
+        self._package = package
+        self._classes: dict[str, Callable[..., T]] = {}
+
+    def register(self, name: str) -> Callable[[C], C]:
+        """Class decorator: make the class available as `name`."""
+
+        def add(cls: C) -> C:
+            if name in self._classes:
+                raise ValueError(f"There already is a {self.kind} named {name!r}.")
+            self._classes[name] = cls
+            return cls
+
+        return add
+
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        for module in iter_modules(import_module(self._package).__path__, self._package + "."):
+            import_module(module.name)
+        return sorted(self._classes)
+
+    def create(self, name: str, **params: Any) -> T:
+        """Make an instance of the class registered as `name`."""
+        if name not in self.names():
+            close = get_close_matches(name, self._classes, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"There is no {self.kind} named {name!r}; choose from {self.names()}.{hint}")
+        return self._classes[name](**params)
+
+    def summaries(self) -> dict[str, str]:
+        """The first line of each class's docstring, by name."""
+        return {name: (getdoc(self._classes[name]) or "").partition("\n")[0] for name in self.names()}

@@ -1,0 +1,89 @@
+"""From trained nodes to class probabilities, a chunk of rows at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn import config_context
+
+from dichotomies._kernels.composition import path_sums
+from dichotomies._parallel import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dichotomies._typing import FloatArray, Matrix
+    from dichotomies.learners import NodeScorer
+    from dichotomies.tree import ClassTree
+
+#: Bytes of node log-odds held at a time, per worker; the class log-probabilities take as much again.
+CHUNK_BYTES = 32 * 2**20
+
+#: Chunks are multiples of this many rows, so that BLAS meets every row at the same place of its blocks
+#: and the last bit of a result does not depend on the chunk size.
+_ALIGNMENT = 64
+_MAX_ROWS = 8192
+
+
+def class_log_proba(tree: ClassTree, log_odds: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    """Log-probability of every class from the log-odds at every node.
+
+    The log-probability of a class is the sum of the log-probabilities of the turns on its path
+    (Proposition 1 of the paper, before the sign is changed).
+
+    Parameters
+    ----------
+    tree : ClassTree
+    log_odds : ndarray of shape (n_rows, n_nodes)
+        Log-odds of going left.
+    out : ndarray of shape (n_rows, n_classes), optional
+        Where to write.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+        Columns in the order of ``tree.classes``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies import ClassTree
+    >>> tree = ClassTree.from_nested([["a", "b"], "c"])
+    >>> np.exp(class_log_proba(tree, np.log([[3.0, 1.0]]))).round(3)  # 3 : 1, then 1 : 1
+    array([[0.375, 0.375, 0.25 ]])
+    """
+    out = np.empty((len(log_odds), tree.n_classes)) if out is None else out
+    path_sums(log_odds, tree.left, tree.right, tree.leaf_order, out)
+    return out
+
+
+def chunk_rows(n_nodes: int) -> int:
+    """Rows per chunk so that their log-odds fit into `CHUNK_BYTES`; depends on the tree alone."""
+    rows = CHUNK_BYTES // (8 * max(1, n_nodes))
+    return int(np.clip(rows // _ALIGNMENT * _ALIGNMENT, _ALIGNMENT, _MAX_ROWS))
+
+
+def for_each_chunk(
+    tree: ClassTree,
+    scorer: NodeScorer,
+    X: Matrix,
+    consume: Callable[[slice, FloatArray], None],
+    n_jobs: int | None = None,
+) -> None:
+    """Compute class log-probabilities chunk by chunk and hand each chunk over.
+
+    Parameters
+    ----------
+    consume : callable
+        Called with the rows (a slice) and their log-probabilities, an array it may overwrite. Calls
+        come in any order and from several threads.
+    """
+
+    def one_chunk(rows: slice) -> None:
+        consume(rows, class_log_proba(tree, scorer.log_odds(X[rows])))
+
+    step = chunk_rows(tree.n_nodes)
+    chunks = [(slice(i, min(i + step, X.shape[0])),) for i in range(0, X.shape[0], step)]
+    with config_context(assume_finite=True):  # X was checked once, no need to at every node
+        run(one_chunk, chunks, n_jobs=n_jobs, shared_memory=True)

@@ -1,0 +1,6 @@
+"""How all nodes of a tree are trained."""
+
+from dichotomies.learners.base import NodeScorer, NodeTask
+from dichotomies.learners.generic import GenericLearner
+
+__all__ = ["GenericLearner", "NodeScorer", "NodeTask"]

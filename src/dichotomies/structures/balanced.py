@@ -1,0 +1,69 @@
+"""Random trees that are shallow: halves of the classes, or halves of the data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
+
+if TYPE_CHECKING:
+    from dichotomies._typing import IntArray
+    from dichotomies.tree import ClassTree
+
+
+@STRUCTURES.register("class-balanced")
+class ClassBalanced(Structure):
+    """Shuffled classes, halved at every node: as shallow as a tree can be.
+
+    No leaf is deeper than ``ceil(log2 k)``; the mean leaf depth at 1,000 classes is 9.98.
+
+    References
+    ----------
+    Dong, Frank & Kramer, *Ensembles of balanced nested dichotomies for multi-class problems*, PKDD 2005.
+
+    Examples
+    --------
+    >>> from dichotomies.structures import STRUCTURES
+    >>> STRUCTURES.create("class-balanced").grow(None, list("abcde"), random_state=0)
+    ClassTree.from_nested([['c', 'a'], ['b', ['d', 'e']]])
+    """
+
+    def _grow(self, task: GrowingTask, rng: Any) -> ClassTree:
+        shuffled = rng.permutation(task.n_classes)
+
+        def split(codes: IntArray) -> tuple[IntArray, IntArray]:
+            half = len(codes) // 2
+            return codes[:half], codes[half:]
+
+        return split_downwards(task, split, shuffled)
+
+
+@STRUCTURES.register("data-balanced")
+class DataBalanced(Structure):
+    """Shuffled classes go left until that side holds half of the node's rows, the others right.
+
+    Frequent classes end up near the root, so rows see few nodes on average even where classes are
+    very uneven. Rows count by their sample weight.
+
+    References
+    ----------
+    Dong, Frank & Kramer, *Ensembles of balanced nested dichotomies for multi-class problems*, PKDD 2005.
+
+    Examples
+    --------
+    >>> from dichotomies.structures import STRUCTURES
+    >>> STRUCTURES.create("data-balanced").grow(None, list("abcdeeeeee"), random_state=0)
+    ClassTree.from_nested([[['c', 'b'], ['d', 'a']], 'e'])
+    """
+
+    def _grow(self, task: GrowingTask, rng: Any) -> ClassTree:
+        def split(codes: IntArray) -> tuple[IntArray, IntArray]:
+            shuffled = rng.permutation(codes)
+            weight = np.cumsum(task.class_weight[shuffled])
+            reached_half = int(np.argmax(2 * weight >= weight[-1]))
+            n_left = min(reached_half + 1, len(codes) - 1)
+            return shuffled[:n_left], shuffled[n_left:]
+
+        return split_downwards(task, split)

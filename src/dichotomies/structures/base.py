@@ -1,0 +1,109 @@
+"""What every structure is: an estimator-like object that grows a `ClassTree` for some data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from dichotomies._registry import Registry
+from dichotomies.tree import ClassTree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray, IntArray, LabelArray, Matrix
+
+
+@dataclass(frozen=True)
+class GrowingTask:
+    """What a structure may look at: the rows, the codes of their classes and their weights."""
+
+    X: Matrix
+    codes: IntArray
+    classes: LabelArray
+    sample_weight: FloatArray | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes to arrange."""
+        return len(self.classes)
+
+    @cached_property
+    def class_weight(self) -> FloatArray:
+        """Total weight of the rows of each class."""
+        return np.bincount(self.codes, self.sample_weight, self.n_classes).astype(np.float64)
+
+    def tree(self, leaf_order: IntArray, split_rank: IntArray) -> ClassTree:
+        """Make the tree with these class codes from left to right and these ranks between them."""
+        return ClassTree(self.classes[leaf_order], split_rank, self.classes)
+
+
+class Structure(BaseEstimator, ABC):
+    """Base class of structures. A subclass says how, in `_grow`."""
+
+    def grow(
+        self,
+        X: Matrix,
+        y: npt.ArrayLike,
+        sample_weight: FloatArray | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> ClassTree:
+        """Grow a tree over the labels in `y`.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features), or None
+            The features; structures that only count rows do not look at them.
+        y : array of shape (n_rows,)
+            The label of each row.
+        sample_weight : array of shape (n_rows,), optional
+            The weight of each row.
+        random_state : int, RandomState or None
+            Seed; the same seed gives the same tree.
+
+        Returns
+        -------
+        ClassTree
+        """
+        classes, codes = np.unique(np.asarray(y), return_inverse=True)
+        return self._grow(GrowingTask(X, codes, classes, sample_weight), check_random_state(random_state))
+
+    @abstractmethod
+    def _grow(self, task: GrowingTask, rng: Any) -> ClassTree:
+        """Grow a tree whose classes are ``task.classes``."""
+
+
+STRUCTURES: Registry[Structure] = Registry("structure", __package__ or "")
+
+
+def split_downwards(
+    task: GrowingTask,
+    split: Callable[[IntArray], tuple[IntArray, IntArray]],
+    codes: IntArray | None = None,
+) -> ClassTree:
+    """Grow a tree by splitting sets of class codes in two until every set is one class.
+
+    `split` takes the codes at a node and returns those that go left and those that go right; the root
+    gets `codes`, by default all of them in order.
+    """
+    leaf_order = np.arange(task.n_classes) if codes is None else codes.copy()
+    split_depth = np.zeros(task.n_classes - 1, dtype=np.intp)
+    pending = [(0, task.n_classes, 0)]
+    while pending:
+        start, stop, depth = pending.pop()
+        if stop - start == 1:
+            continue
+        left, right = split(leaf_order[start:stop])
+        middle = start + len(left)
+        leaf_order[start:stop] = np.concatenate([left, right])
+        split_depth[middle - 1] = depth
+        pending += [(middle, stop, depth + 1), (start, middle, depth + 1)]
+    return task.tree(leaf_order, split_depth)

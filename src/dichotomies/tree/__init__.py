@@ -1,0 +1,5 @@
+"""Which classes are separated where: a binary tree over the classes as flat arrays."""
+
+from dichotomies.tree.class_tree import ClassTree, Cut
+
+__all__ = ["ClassTree", "Cut"]

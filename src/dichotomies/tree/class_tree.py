@@ -1,0 +1,341 @@
+"""`ClassTree`: a nested dichotomy's tree over its classes, immutable, as flat arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.tree import layout
+from dichotomies.tree.drawing import draw
+from dichotomies.tree.labels import as_labels, codes_of
+from dichotomies.tree.level_order import level_order
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from dichotomies._typing import BoolArray, FloatArray, IntArray, LabelArray
+
+_REPR_CLASSES = 8
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The frontier of a tree at a depth: groups of classes that are not separated above it.
+
+    Attributes
+    ----------
+    start, stop : ndarray of shape (n_groups,)
+        Each group's range of leaf positions, from left to right.
+    node : ndarray of shape (n_groups,)
+        The internal node a group stands for, or -1 where the group is a leaf.
+    group_of_class : ndarray of shape (n_classes,)
+        The group of each class, by its position in ``tree.classes``.
+    """
+
+    start: IntArray
+    stop: IntArray
+    node: IntArray
+    group_of_class: IntArray
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class ClassTree:
+    """A binary tree over classes.
+
+    The leaves stand in a row; an internal node is a range ``[start, stop)`` of leaf positions, the
+    classes at positions below ``split`` on its left and the others on its right. Nodes are numbered in
+    level order: the root is 0 and a parent comes before its children. All arrays are read-only.
+
+    Most trees are made by `from_nested`, `from_edges`, `from_parents` or `from_linkage`, or grown by a
+    structure of `dichotomies.structures`.
+
+    Parameters
+    ----------
+    leaves : sequence of labels
+        The class labels, from the leftmost leaf to the rightmost.
+    split_rank : sequence of n_classes - 1 numbers
+        When neighbouring leaves part: in any range of leaves, the boundary of lowest rank is split
+        first. The depth of the node that separates leaf ``i`` from leaf ``i + 1`` is such a rank.
+    classes : sequence of labels, optional
+        All classes, in the order of their codes. By default the sorted leaves. When given, a leaf that
+        is not among them, or a class without a leaf, is an error.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels; a class's *code* is its position here.
+    leaf_order : ndarray of shape (n_classes,)
+        The class code at each leaf position.
+    start, split, stop, depth, parent : ndarray of shape (n_nodes,)
+        Range, split point, depth and parent (-1 for the root) of each internal node.
+    left, right : ndarray of shape (n_nodes,)
+        Each node's children: a node number, or ``~position`` (a negative number) for a leaf.
+    leaf_depth : ndarray of shape (n_classes,)
+        Number of nodes above each leaf position.
+
+    Examples
+    --------
+    >>> from dichotomies import ClassTree
+    >>> tree = ClassTree.from_nested([["cat", "dog"], ["ant", ["bee", "fly"]]])
+    >>> tree
+    ClassTree.from_nested([['cat', 'dog'], ['ant', ['bee', 'fly']]])
+    >>> print(tree)
+    [0] 5 classes
+    ├─ [1] 2 classes
+    │  ├─ cat
+    │  └─ dog
+    └─ [2] 3 classes
+       ├─ ant
+       └─ [3] 2 classes
+          ├─ bee
+          └─ fly
+    >>> tree.mean_depth, tree.max_depth
+    (2.4, 3)
+    """
+
+    classes: LabelArray
+    leaf_order: IntArray
+    start: IntArray
+    split: IntArray
+    stop: IntArray
+    depth: IntArray
+    parent: IntArray
+    left: IntArray
+    right: IntArray
+    leaf_depth: IntArray
+
+    def __init__(
+        self,
+        leaves: Sequence[Any] | LabelArray,
+        split_rank: Sequence[float] | IntArray | FloatArray,
+        classes: Sequence[Any] | LabelArray | None = None,
+    ) -> None:
+        labels = as_labels(leaves)
+        if len(split_rank) != len(labels) - 1:
+            raise ValueError(
+                f"A tree over {len(labels)} leaves has {len(labels) - 1} splits, got {len(split_rank)}."
+            )
+        known, leaf_order = codes_of(labels, classes)
+        nodes = level_order(np.asarray(split_rank).tolist())
+        left, right = _children(nodes.start, nodes.split, nodes.parent)
+        arrays = {
+            "classes": known,
+            "leaf_order": leaf_order,
+            **nodes._asdict(),
+            "left": left,
+            "right": right,
+            "leaf_depth": _leaf_depth(nodes.split, nodes.depth),
+        }
+        for name, array in arrays.items():
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    # ------------------------------------------------------------------ other notations
+
+    @classmethod
+    def from_nested(cls, nested: Any, classes: Sequence[Any] | LabelArray | None = None) -> ClassTree:
+        """Build from nested lists or tuples of labels, every one of them a pair."""
+        return cls(*layout.from_nested(nested), classes)
+
+    @classmethod
+    def from_edges(cls, edges: Iterable[tuple[Hashable, Hashable]]) -> ClassTree:
+        """Build from ``(parent, child)`` pairs; whoever is never a parent is a leaf and names its class.
+
+        Examples
+        --------
+        >>> ClassTree.from_edges([("pet", "cat"), ("pet", "dog"), ("root", "pet"), ("root", "ant")])
+        ClassTree.from_nested([['cat', 'dog'], 'ant'])
+        """
+        return cls(*layout.from_edges(edges))
+
+    @classmethod
+    def from_parents(
+        cls,
+        parents: Mapping[Hashable, Hashable] | Sequence[int] | IntArray,
+        labels: Sequence[Any] | Mapping[int, Any] | None = None,
+    ) -> ClassTree:
+        """Build from each node's parent.
+
+        Parameters
+        ----------
+        parents : mapping or sequence of int
+            A mapping ``{child: parent}``, or a list where entry ``i`` is the number of node ``i``'s
+            parent and -1 marks the root.
+        labels : sequence or mapping, optional
+            The class label of each leaf, by node number. By default a leaf is its own label.
+
+        Examples
+        --------
+        >>> ClassTree.from_parents([-1, 0, 0, 1, 1], labels=["", "", "ant", "cat", "dog"])
+        ClassTree.from_nested([['cat', 'dog'], 'ant'])
+        """
+        leaves, split_depth = layout.from_parents(parents)
+        return cls(leaves if labels is None else [labels[leaf] for leaf in leaves], split_depth)
+
+    @classmethod
+    def from_linkage(cls, linkage: npt.ArrayLike, labels: Sequence[Any] | None = None) -> ClassTree:
+        """Build from a matrix made by `scipy.cluster.hierarchy.linkage`.
+
+        Examples
+        --------
+        >>> from scipy.cluster.hierarchy import linkage
+        >>> ClassTree.from_linkage(linkage([[0.0], [9.0], [1.0]]), labels=["low", "high", "low too"])
+        ClassTree.from_nested(['high', ['low', 'low too']])
+        """
+        return cls(*layout.from_linkage(linkage, labels))
+
+    def to_nested(self) -> Any:
+        """Nested lists of labels, the inverse of `from_nested`."""
+        leaves = self.leaf_labels.tolist()
+        built: list[Any] = [None] * self.n_nodes
+        for node in range(self.n_nodes - 1, -1, -1):
+            sides = int(self.left[node]), int(self.right[node])
+            built[node] = [leaves[~side] if side < 0 else built[side] for side in sides]
+        return built[0] if built else leaves[0]
+
+    # ------------------------------------------------------------------ questions
+
+    @property
+    def n_classes(self) -> int:
+        """Number of leaves."""
+        return len(self.leaf_order)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of internal nodes, one less than the number of classes."""
+        return len(self.start)
+
+    @property
+    def leaf_labels(self) -> LabelArray:
+        """The labels from left to right."""
+        labels: LabelArray = self.classes[self.leaf_order]
+        return labels
+
+    @property
+    def mean_depth(self) -> float:
+        """Mean number of nodes above a leaf, every class counted once."""
+        return float(self.leaf_depth.mean())
+
+    @property
+    def max_depth(self) -> int:
+        """Number of nodes above the deepest leaf."""
+        return int(self.leaf_depth.max())
+
+    def path(self, label: Any) -> tuple[IntArray, BoolArray]:
+        """Nodes from the root down to a class, and whether the path goes left at each.
+
+        Examples
+        --------
+        >>> nodes, goes_left = ClassTree.from_nested([["cat", "dog"], "ant"]).path("dog")
+        >>> nodes.tolist(), goes_left.tolist()
+        ([0, 1], [True, False])
+        """
+        matches = np.flatnonzero(self.leaf_labels == label)
+        if len(matches) != 1:
+            raise KeyError(f"{label!r} is not a class of this tree.")
+        position = matches[0]
+        within = (self.start <= position) & (position < self.stop)
+        nodes = np.flatnonzero(within)  # level order: the nodes above a leaf, top down
+        return nodes, position < self.split[nodes]
+
+    def cut(self, depth: int) -> Cut:
+        """The frontier at a depth: the nodes at that depth, and the leaves at it or above.
+
+        Examples
+        --------
+        >>> tree = ClassTree.from_nested([["cat", "dog"], "ant"])
+        >>> [tree.leaf_labels[a:b].tolist() for a, b in zip(tree.cut(1).start, tree.cut(1).stop)]
+        [['cat', 'dog'], ['ant']]
+        """
+        if depth < 0:
+            raise ValueError(f"depth must be 0 or more, got {depth}.")
+        nodes = np.flatnonzero(self.depth == depth)
+        leaves = np.flatnonzero(self.leaf_depth <= depth)
+        start = np.concatenate([self.start[nodes], leaves])
+        order = np.argsort(start)
+        start, node = start[order], np.concatenate([nodes, np.full(len(leaves), -1)])[order]
+        stop = np.append(start[1:], self.n_classes)
+        group_of_class = np.empty(self.n_classes, dtype=np.intp)
+        group_of_class[self.leaf_order] = np.repeat(np.arange(len(start)), stop - start)
+        return Cut(start, stop, node, group_of_class)
+
+    def over(self, classes: Sequence[Any] | LabelArray) -> ClassTree:
+        """The same tree with its codes taken from `classes`, which must be exactly its labels."""
+        return ClassTree(self.leaf_labels, self._split_depth(), classes)
+
+    def restrict(self, labels: Iterable[Any]) -> ClassTree:
+        """The same tree with only some of its classes; nodes left with one side disappear.
+
+        Examples
+        --------
+        >>> ClassTree.from_nested([["cat", "dog"], ["ant", "bee"]]).restrict(["dog", "bee", "ant"])
+        ClassTree.from_nested(['dog', ['ant', 'bee']])
+        """
+        wanted = as_labels(list(labels))
+        unknown = set(wanted.tolist()) - set(self.classes.tolist())
+        if unknown or not len(wanted):
+            given = repr(min(unknown, key=repr)) if unknown else "nothing"
+            raise KeyError(f"restrict() needs classes of this tree, but was given {given}.")
+        kept = np.flatnonzero(np.isin(self.leaf_labels, wanted))
+        # Two kept neighbours part at the shallowest of the splits between them.
+        inner = self._split_depth()[kept[0] : kept[-1]]
+        ranks = np.minimum.reduceat(inner, kept[:-1] - kept[0]) if len(kept) > 1 else inner
+        return ClassTree(self.leaf_labels[kept], ranks)
+
+    def draw(self, max_lines: int = 40) -> str:
+        """Text drawing: nodes with their numbers, the lower levels elided beyond `max_lines`."""
+        return draw(self, max_lines)
+
+    # ------------------------------------------------------------------ as a value
+
+    def _split_depth(self) -> IntArray:
+        """Depth of the node that separates each leaf from the next."""
+        depth = np.empty(self.n_nodes, dtype=np.intp)
+        depth[self.split - 1] = self.depth
+        return depth
+
+    def _key(self) -> tuple[Any, ...]:
+        return tuple(self.leaf_labels.tolist()), tuple(self.classes.tolist()), self._split_depth().tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, ClassTree) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ClassTree, (self.leaf_labels, self._split_depth(), self.classes)
+
+    def __repr__(self) -> str:
+        if self.n_classes <= _REPR_CLASSES:
+            return f"ClassTree.from_nested({self.to_nested()!r})"
+        return (
+            f"<ClassTree: {self.n_classes} classes, depth {self.mean_depth:.1f} mean, {self.max_depth} max>"
+        )
+
+    def __str__(self) -> str:
+        return self.draw()
+
+
+def _children(start: IntArray, split: IntArray, parent: IntArray) -> tuple[IntArray, IntArray]:
+    """Children of each node: first suppose both are leaves, then let every node claim its place."""
+    left, right = ~start, ~split
+    child = np.arange(1, len(start))
+    is_left = split[1:] < split[parent[1:]]
+    left[parent[1:][is_left]] = child[is_left]
+    right[parent[1:][~is_left]] = child[~is_left]
+    return left, right
+
+
+def _leaf_depth(split: IntArray, depth: IntArray) -> IntArray:
+    """A leaf hangs below the deeper of the two splits beside it."""
+    beside = np.full(len(split) + 2, -1, dtype=np.intp)
+    beside[split] = depth
+    return np.maximum(beside[:-1], beside[1:]) + 1

@@ -1,0 +1,61 @@
+"""Class labels: one kind per tree, each class once, and a code for each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dichotomies._typing import IntArray, LabelArray
+
+_KINDS = {"strings": (str,), "booleans": (bool, np.bool_), "numbers": (int, float, np.integer, np.floating)}
+
+
+def _kind(label: Any) -> str:
+    for name, types in _KINDS.items():
+        if isinstance(label, types):
+            return name
+    raise TypeError(
+        f"Class labels must be strings, numbers or booleans, got {label!r} of type {type(label).__name__}."
+    )
+
+
+def as_labels(labels: Sequence[Any] | LabelArray) -> LabelArray:
+    """Labels as an array, refusing kinds that numpy would silently turn into one another."""
+    if isinstance(labels, np.ndarray) and labels.dtype != object:
+        return labels
+    by_kind = {_kind(label): label for label in labels}
+    if len(by_kind) > 1:
+        (first, one), (second, other) = list(by_kind.items())[:2]
+        raise TypeError(
+            f"Class labels must be all of one kind, got {first} such as {one!r} "
+            f"and {second} such as {other!r}."
+        )
+    return np.asarray(labels)
+
+
+def codes_of(leaves: LabelArray, classes: Sequence[Any] | LabelArray | None) -> tuple[LabelArray, IntArray]:
+    """Classes in the order of their codes, and the code of each leaf.
+
+    Every class must have exactly one leaf; the error names the one that has not.
+    """
+    names = leaves.tolist()
+    label, count = Counter(names).most_common(1)[0] if names else (None, 0)
+    if count != 1:
+        raise ValueError(f"Class {label!r} stands at {count} leaves of the tree." if count else "Empty tree.")
+    known = np.unique(leaves) if classes is None else np.asarray(classes).copy()
+    code = {name: i for i, name in enumerate(known.tolist())}
+    for name in names:
+        if name not in code:
+            raise ValueError(
+                f"The tree has a leaf {name!r}, which is not among the {len(code)} classes. "
+                "ClassTree.restrict() leaves out classes that do not occur."
+            )
+    if len(names) < len(code):
+        missing = set(code) - set(names)
+        raise ValueError(f"Class {min(missing, key=repr)!r} is missing from the tree.")
+    return known, np.array([code[name] for name in names], dtype=np.intp)

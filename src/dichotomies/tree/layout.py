@@ -1,0 +1,117 @@
+"""Reading trees in other notations: nested lists, edges, parents, scipy linkage.
+
+Every notation is walked once from left to right, without recursion, into the leaves in order and, for
+each pair of neighbours, the depth of the node that separates them.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import chain
+from reprlib import repr as shorten
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.cluster.hierarchy import is_valid_linkage
+
+
+class Layout(NamedTuple):
+    """Leaves from left to right and the depth at which neighbouring leaves part."""
+
+    leaves: list[Any]
+    split_depth: list[int]
+
+
+_BOUNDARY = object()
+
+
+def _walk(root: Any, children: Callable[[Any], Sequence[Any] | None]) -> Layout:
+    """Lay out the tree below `root`; `children` answers None for a leaf."""
+    layout = Layout([], [])
+    pending: list[tuple[Any, int]] = [(root, 0)]
+    while pending:
+        item, depth = pending.pop()
+        if item is _BOUNDARY:
+            layout.split_depth.append(depth)
+        elif (below := children(item)) is None:
+            layout.leaves.append(item)
+        else:
+            _check_two(below, item)
+            pending += [(below[1], depth + 1), (_BOUNDARY, depth), (below[0], depth + 1)]
+    return layout
+
+
+def _check_two(children: Sequence[Any], node: Any) -> None:
+    if len(children) != 2:
+        count = {0: "no child", 1: "one child"}.get(len(children), f"{len(children)} children")
+        raise ValueError(f"Every node of a class tree needs two children, but {shorten(node)} has {count}.")
+
+
+def from_nested(nested: Any) -> Layout:
+    """Lists and tuples are nodes, everything else is a label."""
+    return _walk(nested, lambda item: item if isinstance(item, list | tuple) else None)
+
+
+def from_edges(edges: Iterable[tuple[Hashable, Hashable]]) -> Layout:
+    """Pairs (parent, child); whoever is never a parent is a leaf and names its class."""
+    children: dict[Hashable, list[Hashable]] = {}
+    parent_of: dict[Hashable, Hashable] = {}
+    for parent, child in edges:
+        if child in parent_of:
+            raise ValueError(
+                f"Every node of a class tree has one parent, but {child!r} is the child of both "
+                f"{parent_of[child]!r} and {parent!r}."
+            )
+        parent_of[child] = parent
+        children.setdefault(parent, []).append(child)
+    layout = _walk(_root(children, parent_of), children.get)
+    if 2 * len(layout.leaves) - 1 != len(parent_of) + 1:
+        inside = set(chain(children, *children.values())) - _reached(layout.leaves, parent_of)
+        raise ValueError(f"The edges form a cycle through {shorten(min(inside, key=repr))}.")
+    return layout
+
+
+def _root(children: Mapping[Hashable, Any], parent_of: Mapping[Hashable, Hashable]) -> Hashable:
+    roots = [node for node in children if node not in parent_of]
+    if len(roots) > 1:
+        raise ValueError(f"A class tree has one root, but both {roots[0]!r} and {roots[1]!r} have no parent.")
+    if not roots:
+        raise ValueError("A class tree has a root, but there is no node without a parent.")
+    return roots[0]
+
+
+def _reached(leaves: Iterable[Hashable], parent_of: Mapping[Hashable, Hashable]) -> set[Hashable]:
+    reached: set[Hashable] = set()
+    for leaf in leaves:
+        node = leaf
+        while node not in reached:
+            reached.add(node)
+            node = parent_of.get(node, node)
+    return reached
+
+
+def from_parents(parents: Mapping[Hashable, Hashable] | Sequence[int]) -> Layout:
+    """Mapping child -> parent, or ``parents[i]`` the number of node i's parent and -1 at the root."""
+    if isinstance(parents, Mapping):
+        return from_edges((parent, child) for child, parent in parents.items())
+    numbers = [int(parent) for parent in parents]
+    for child, parent in enumerate(numbers):
+        if not -1 <= parent < len(numbers) or parent == child:
+            raise ValueError(
+                f"The parent of node {child} is given as {parent}: expected another node from 0 to "
+                f"{len(numbers) - 1}, or -1 for the root."
+            )
+    return from_edges((parent, child) for child, parent in enumerate(numbers) if parent >= 0)
+
+
+def from_linkage(linkage: npt.ArrayLike, labels: Sequence[Any] | None) -> Layout:
+    """Read a matrix of merges as `scipy.cluster.hierarchy.linkage` returns it."""
+    merges = np.asarray(linkage, dtype=np.float64)
+    is_valid_linkage(merges, throw=True, name="linkage")
+    n_leaves = len(merges) + 1
+    if labels is not None and len(labels) != n_leaves:
+        raise ValueError(f"The linkage matrix joins {n_leaves} leaves, but {len(labels)} labels were given.")
+    pairs = merges[:, :2].astype(int).tolist()
+    layout = _walk(2 * n_leaves - 2, lambda i: pairs[i - n_leaves] if i >= n_leaves else None)
+    if labels is None:
+        return layout
+    return layout._replace(leaves=[labels[i] for i in layout.leaves])

@@ -1,0 +1,77 @@
+"""From the ranks of the splits between neighbouring leaves to the nodes of the tree.
+
+Put the leaves of a binary tree in a row: between every two neighbours lies the split of exactly one
+internal node. So the tree *is* the order in which those boundaries are split, and building it is the
+classic Cartesian tree construction: the boundary of lowest rank in a range is the root of that range.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dichotomies._typing import IntArray
+
+
+class Nodes(NamedTuple):
+    """One entry per internal node, in level order (by depth, then from left to right)."""
+
+    start: IntArray
+    split: IntArray
+    stop: IntArray
+    depth: IntArray
+    parent: IntArray
+
+
+def level_order(split_rank: Sequence[float]) -> Nodes:
+    """Arrange the boundaries between leaves as the nodes of a tree.
+
+    Parameters
+    ----------
+    split_rank : sequence of n_leaves - 1 numbers
+        ``split_rank[i]`` belongs to the boundary between leaf ``i`` and leaf ``i + 1``. In any range of
+        leaves the boundary of lowest rank is split first; of equal ranks, the leftmost.
+    """
+    before, after = _enclosing_boundaries(split_rank)
+    parent, depth = _parents_and_depths(split_rank, before, after)
+    start = np.asarray(before, dtype=np.intp) + 1
+    order = np.lexsort((start, depth))
+    node_of_boundary = np.full(len(order) + 1, -1, dtype=np.intp)  # the last entry answers parent -1
+    node_of_boundary[order] = np.arange(len(order))
+    return Nodes(
+        start=start[order],
+        split=order.astype(np.intp) + 1,
+        stop=np.asarray(after, dtype=np.intp)[order] + 1,
+        depth=np.asarray(depth, dtype=np.intp)[order],
+        parent=node_of_boundary[np.asarray(parent, dtype=np.intp)[order]],
+    )
+
+
+def _enclosing_boundaries(rank: Sequence[float]) -> tuple[list[int], list[int]]:
+    """Nearest boundary on either side that is split earlier (-1 and n where there is none)."""
+    n = len(rank)
+    before, after = [-1] * n, [n] * n
+    pending: list[int] = []
+    for i in range(n):
+        while pending and rank[pending[-1]] > rank[i]:
+            after[pending.pop()] = i
+        if pending:
+            before[i] = pending[-1]
+        pending.append(i)
+    return before, after
+
+
+def _parents_and_depths(
+    rank: Sequence[float], before: list[int], after: list[int]
+) -> tuple[list[int], list[int]]:
+    """The parent is the later split of the two boundaries that enclose a range (-1 at the root)."""
+    n = len(rank)
+    parent, depth = [-1] * n, [0] * n
+    for i in sorted(range(n), key=lambda i: rank[i]):
+        left, right = before[i], after[i]
+        if right == n or (left >= 0 and rank[left] > rank[right]):
+            parent[i] = left
+        else:
+            parent[i] = right
+        depth[i] = depth[parent[i]] + 1 if parent[i] >= 0 else 0
+    return parent, depth
