@@ -40,14 +40,25 @@ def run(
         Whether tasks write into arrays of the caller, which only threads can do. Otherwise the backend
         is the user's (``joblib.parallel_config``), processes by default.
     """
-    pool = Parallel(n_jobs=n_jobs, return_as="generator", require="sharedmem" if shared_memory else None)
-    results = []
     with _blas().limit(limits=1, user_api="blas"):
-        for result in pool(delayed(task)(*each) for each in arguments):
-            results.append(result)
-            if progress is not None:
-                progress.show(len(results) / len(arguments))
-    return results
+        if len(arguments) == 1:
+            return [task(*arguments[0])]
+        pool = _ReportingParallel(n_jobs=n_jobs, require="sharedmem" if shared_memory else None)
+        pool.progress, pool.total = progress, len(arguments)
+        results: list[Any] = pool(delayed(task)(*each) for each in arguments)
+        return results
+
+
+class _ReportingParallel(Parallel):
+    """joblib's Parallel, telling our `Progress` instead of printing its own."""
+
+    progress: Progress | None
+    total: int
+
+    def print_progress(self) -> None:
+        """Report; joblib calls this whenever a task is done, on every backend."""
+        if self.progress is not None:
+            self.progress.show(self.n_completed_tasks / self.total)
 
 
 class Progress:
@@ -56,13 +67,14 @@ class Progress:
     def __init__(self, title: str) -> None:
         self._title = title
         self._begun = self._shown = time.monotonic()
+        self._finished = False
 
     def show(self, fraction: float) -> None:
         """Report the fraction done; at most every half second, and always the end."""
         now = time.monotonic()
-        if fraction < 1 and now - self._shown < 0.5:
+        if self._finished or (fraction < 1 and now - self._shown < 0.5):
             return
-        self._shown = now
+        self._shown, self._finished = now, fraction >= 1
         seconds = now - self._begun
         left = f"{seconds * (1 / fraction - 1):.0f} s left" if fraction < 1 else f"took {seconds:.1f} s"
         tty = sys.stderr.isatty()

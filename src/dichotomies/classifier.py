@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from dichotomies.inference import for_each_chunk
-from dichotomies.learners import GenericLearner, NodeTask
-from dichotomies.structures import resolve
+from dichotomies.inference import class_log_proba, for_each_chunk
+from dichotomies.learners import GenericLearner, NodeTask, input_dtypes
+from dichotomies.structures import GrowingTask, resolve
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -78,14 +78,6 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
            [0.   , 0.03 , 0.97 ]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": "no_validation",
-        "structure": "no_validation",
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
-
     def __init__(
         self,
         estimator: Any = None,
@@ -103,7 +95,6 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
 
     # ------------------------------------------------------------------ training
 
-    @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> NestedDichotomyClassifier:
@@ -122,32 +113,28 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         -------
         self
         """
+        learner = GenericLearner(self._base())
         X, codes = self._validated(X, y)
-        weight = (
-            None
-            if sample_weight is None
-            else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        )
-        learner = GenericLearner(self._base(), fit_with_weight=self._nodes_get_weight(weight))
+        weight = self._validated_weight(sample_weight, X)
         random_state = check_random_state(self.random_state)
         structure = resolve(self.structure)
-        self.tree_ = structure.grow(X, self.classes_[codes], weight, random_state)
-        task = NodeTask(self.tree_, X, codes, weight)
+        self.tree_ = structure.grow_from(GrowingTask(X, codes, self.classes_, weight), random_state)
+        task = NodeTask(self.tree_, X, codes, weight if self._nodes_get_weight(weight) else None)
         self._scorer = learner.fit(
             task, random_state=random_state, n_jobs=self.n_jobs, verbose=bool(self.verbose)
         )
         self.learner_ = learner.description
         return self
 
-    def _validated(self, X: Matrix, y: npt.ArrayLike) -> tuple[Matrix, IntArray]:
+    def _validated(self, X: Matrix, y: Any) -> tuple[Matrix, IntArray]:
         """Check X and y; set `classes_` and return the class code of each row."""
         X, y = validate_data(self, X, y, **self._accepted())
-        check_classification_targets(y)
+        if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
+            check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(
-                f"A classifier needs at least two classes, but y has only one class: {self.classes_[0]!r}."
-            )
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"A classifier needs at least two classes, but y has only one class: {only!r}.")
         return X, codes
 
     def _validated_weight(self, sample_weight: npt.ArrayLike | None, X: Matrix) -> FloatArray | None:
@@ -163,7 +150,8 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         accepts = get_tags(self._base()).input_tags
         return {
             "accept_sparse": "csr" if accepts.sparse else False,
-            "dtype": [np.float64, np.float32],
+            "dtype": input_dtypes(self._base()),
+            "order": "C",  # rows are what nodes and chunks take
             "ensure_all_finite": not accepts.allow_nan,
         }
 
@@ -172,7 +160,7 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
 
     def _nodes_get_weight(self, weight: FloatArray | None) -> bool:
         """Whether weights go to the nodes: always, unless metadata routing says they should not."""
-        if weight is None or not _routing_enabled():
+        if weight is None or not get_config()["enable_metadata_routing"]:
             return True
         return "sample_weight" in process_routing(self, "fit", sample_weight=weight).estimator.fit
 
@@ -193,8 +181,8 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         X = self._validated_for_prediction(X)
         out = np.empty((X.shape[0], len(self.classes_)))
 
-        def keep(rows: slice, log_proba: FloatArray) -> None:
-            out[rows] = log_proba
+        def keep(rows: slice, log_odds: FloatArray) -> None:
+            class_log_proba(self.tree_, log_odds, out[rows])
 
         for_each_chunk(self.tree_, self._scorer, X, keep, self.n_jobs)
         return out
@@ -228,8 +216,8 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         X = self._validated_for_prediction(X)
         best = np.empty(X.shape[0], dtype=np.intp)
 
-        def keep(rows: slice, log_proba: FloatArray) -> None:
-            best[rows] = np.argmax(log_proba, axis=1)
+        def keep(rows: slice, log_odds: FloatArray) -> None:
+            best[rows] = class_log_proba(self.tree_, log_odds).argmax(axis=1)
 
         for_each_chunk(self.tree_, self._scorer, X, keep, self.n_jobs)
         labels: LabelArray = self.classes_[best]

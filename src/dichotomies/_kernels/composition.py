@@ -8,7 +8,12 @@ from dichotomies._typing import FloatArray, IntArray
 
 @kernel
 def path_sums(
-    log_odds: FloatArray, left: IntArray, right: IntArray, leaf_class: IntArray, out: FloatArray
+    log_odds: FloatArray,
+    log_likelier: FloatArray,
+    left: IntArray,
+    right: IntArray,
+    leaf_class: IntArray,
+    out: FloatArray,
 ) -> None:
     """Sum log-probabilities from the root down to every leaf.
 
@@ -16,6 +21,9 @@ def path_sums(
     ----------
     log_odds : (n_rows, n_nodes)
         Log-odds of going left, nodes in level order, so that a parent is visited before its children.
+    log_likelier : (n_rows, n_nodes)
+        Log-probability of the likelier side, ``-log(1 + exp(-|log_odds|))``; the other side's is
+        ``|log_odds|`` below it.
     left, right : (n_nodes,)
         Child node, or ``~position`` of a leaf.
     leaf_class : (n_classes,)
@@ -28,11 +36,9 @@ def path_sums(
     for i in range(n_rows):
         reach[0] = 0.0
         for k in range(n_nodes):
-            # log(sigmoid(s)) and log(sigmoid(-s)): the likelier side first, then |s| below it.
-            s = log_odds[i, k]
-            likelier = -np.log1p(np.exp(-abs(s)))
-            to_left = reach[k] + (likelier if s >= 0 else likelier + s)
-            to_right = reach[k] + (likelier - s if s >= 0 else likelier)
+            likelier = reach[k] + log_likelier[i, k]
+            to_left = likelier + min(log_odds[i, k], 0.0)
+            to_right = likelier - max(log_odds[i, k], 0.0)
             if left[k] >= 0:
                 reach[left[k]] = to_left
             else:

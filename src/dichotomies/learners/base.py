@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from dichotomies.tree import ClassTree
 
 
+#: Sorting a row number takes about as long as looking at this many.
+_SORTING_COST = 16
+
+
 class NodeScorer(Protocol):
     """Trained nodes of a tree."""
 
@@ -55,6 +59,11 @@ class NodeTask:
         """Number of rows at each node."""
         return self.leaf_offset[self.tree.stop] - self.leaf_offset[self.tree.start]
 
+    def prepared(self) -> NodeTask:
+        """Itself, with the index computed, so that workers need not each do it."""
+        _ = self.row_order, self.leaf_offset, self.node_size
+        return self
+
     def rows(self, node: int) -> tuple[IntArray, BoolArray]:
         """The rows of a node, in their original order, and whether each belongs to its left side.
 
@@ -62,6 +71,13 @@ class NodeTask:
         node would otherwise get folds without some of the classes, because neighbouring rows of the
         sorted index are of one class.
         """
-        start, stop = self.leaf_offset[self.tree.start[node]], self.leaf_offset[self.tree.stop[node]]
-        rows = np.sort(self.row_order[start:stop])
+        first, last = self.tree.start[node], self.tree.stop[node]
+        if _SORTING_COST * self.node_size[node] > len(self.codes):
+            rows = np.flatnonzero((first <= self._leaf_of_row) & (self._leaf_of_row < last))
+        else:
+            rows = np.sort(self.row_order[self.leaf_offset[first] : self.leaf_offset[last]])
         return rows, self._leaf_of_row[rows] < self.tree.split[node]
+
+    def take(self, rows: IntArray) -> Matrix:
+        """The features of some rows, as a copy."""
+        return self.X.take(rows, axis=0) if isinstance(self.X, np.ndarray) else self.X[rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -9,17 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.special import expit
+from sklearn import config_context
 from sklearn.base import clone, is_classifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble._forest import ForestClassifier
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
+from sklearn.tree import BaseDecisionTree, DecisionTreeClassifier
 from sklearn.utils.validation import has_fit_parameter
 
+from dichotomies._kernels.log_odds import from_log_probabilities, from_probabilities
 from dichotomies._parallel import Progress, run
 
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, IntArray, Matrix
     from dichotomies.learners.base import NodeTask
-
-#: A learner that answers exactly 0 or 1 is taken to mean one double-precision step away from it.
-_CERTAIN = float(-np.log(np.finfo(np.float64).epsneg))
 
 #: Batches per worker: enough to even out their sizes and to show progress, few enough to be cheap.
 _BATCHES_PER_JOB = 16
@@ -37,9 +42,9 @@ class GenericScorer:
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row at each node, shape (n_rows, n_nodes)."""
         out = np.empty((X.shape[0], len(self.nodes)))
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # learners that take the logarithm of 0
             for k, node in enumerate(self.nodes):
-                out[:, k] = node.log_odds(X)
+                node.log_odds(X, out[:, k])
         if np.isnan(out).any():
             k = int(np.flatnonzero(np.isnan(out).any(axis=0))[0])
             raise ValueError(
@@ -57,7 +62,7 @@ class FittedNode:
     estimator : fitted classifier or None
         None where the node saw only one of its sides, and always answers `prior`.
     method : str
-        The method that answers, see `_log_odds_of`.
+        The method that answers, see `_probability_method`.
     sign : float
         +1 where the clone's positive class is the left side, -1 where it is the right.
     prior : float
@@ -69,11 +74,18 @@ class FittedNode:
     sign: float
     prior: float
 
-    def log_odds(self, X: Matrix) -> FloatArray:
-        """Log-odds of going left for each row, always finite unless the learner answers NaN."""
+    def log_odds(self, X: Matrix, out: FloatArray) -> None:
+        """Write the log-odds of going left for each row: finite, unless the learner answers NaN."""
         if self.estimator is None:
-            return np.full(X.shape[0], self.prior)
-        return self.sign * _log_odds_of(self.estimator, self.method, X)
+            out[:] = self.prior
+            return
+        answer = np.asarray(getattr(self.estimator, self.method)(X), dtype=np.float64)
+        if self.method == "decision_function":
+            np.multiply(answer, self.sign, out=out)
+        elif self.method == "predict_log_proba":
+            from_log_probabilities(answer, self.sign, out)
+        else:
+            from_probabilities(answer, self.sign, out)
 
 
 class GenericLearner:
@@ -83,8 +95,6 @@ class GenericLearner:
     ----------
     estimator : scikit-learn classifier
         It must be able to answer with probabilities.
-    fit_with_weight : bool
-        Whether the rows' weights are passed to the clones.
 
     Raises
     ------
@@ -92,10 +102,11 @@ class GenericLearner:
         If the estimator is not a classifier, or cannot give probabilities.
     """
 
-    def __init__(self, estimator: Any, *, fit_with_weight: bool = True) -> None:
+    def __init__(self, estimator: Any) -> None:
         _check_probabilistic(estimator)
         self.estimator = estimator
-        self.fit_with_weight = fit_with_weight
+        self._template = clone(estimator)  # deepcopy of a fresh clone is a clone, several times faster
+        self._open_seeds = _open_seeds(estimator)
 
     @property
     def description(self) -> str:
@@ -121,14 +132,12 @@ class GenericLearner:
         seeds = random_state.randint(np.iinfo(np.int32).max, size=task.tree.n_nodes)
         progress = Progress(f"training {task.tree.n_nodes} nodes") if verbose else None
         batches = _batches(task.node_size, _BATCHES_PER_JOB * effective_n_jobs(n_jobs))
-        work = [(self, task, batch, seeds[batch]) for batch in batches]
+        work = [(self, task.prepared(), batch, seeds[batch]) for batch in batches]
         results = run(_fit_batch, work, n_jobs=n_jobs, progress=progress)
         return GenericScorer([node for batch in results for node in batch])
 
     def _check_weights(self, task: NodeTask) -> None:
-        if task.sample_weight is None or not self.fit_with_weight:
-            return
-        if not has_fit_parameter(self.estimator, "sample_weight"):
+        if task.sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise TypeError(
                 f"sample_weight was given, but {type(self.estimator).__name__} cannot be fitted with it."
             )
@@ -141,25 +150,30 @@ class GenericLearner:
             weighted = task.sample_weight[rows] > 0
             rows, is_left = rows[weighted], is_left[weighted]
             weight = task.sample_weight[rows]
-        total_left = np.sum(is_left if weight is None else weight[is_left])
-        total_right = np.sum(~is_left if weight is None else weight[~is_left])
-        prior = float(np.log((total_left + 1) / (total_right + 1)))
+        in_left = float(is_left.sum() if weight is None else weight[is_left].sum())
+        in_right = float((~is_left).sum() if weight is None else weight[~is_left].sum())
+        prior = float(np.log((in_left + 1) / (in_right + 1)))
         if is_left.all() or not is_left.any():
             return FittedNode(None, "prior", 1.0, prior)
         # The side of the highest class is positive, as scikit-learn would code two classes: with only
         # two, the nested dichotomy is the base learner, bit for bit.
         left_is_positive = _highest_class_is_left(task, node)
-        X, target = task.X[rows], (is_left == left_is_positive).astype(np.intp)
-        estimator = _seeded_clone(self.estimator, seed)
-        estimator.fit(
-            X, target, **({} if weight is None or not self.fit_with_weight else {"sample_weight": weight})
-        )
+        X, target = task.take(rows), (is_left == left_is_positive).astype(np.intp)
+        estimator = deepcopy(self._template)
+        if self._open_seeds:
+            estimator.set_params(**dict.fromkeys(self._open_seeds, seed))
+        estimator.fit(X, target, **({} if weight is None else {"sample_weight": weight}))
         method = _probability_method(estimator, X[:: max(1, len(rows) // _PROBE_ROWS)])
         return FittedNode(estimator, method, 1.0 if left_is_positive else -1.0, prior)
 
 
 def _fit_batch(learner: GenericLearner, task: NodeTask, nodes: range, seeds: IntArray) -> list[FittedNode]:
-    return [learner.fit_node(task, node, int(seed)) for node, seed in zip(nodes, seeds, strict=True)]
+    # The root sees every row, and its clone every parameter: what scikit-learn checked there holds below.
+    fitted = []
+    for node, seed in zip(nodes, seeds, strict=True):
+        with config_context(skip_parameter_validation=node > 0, assume_finite=node > 0):
+            fitted.append(learner.fit_node(task, node, int(seed)))
+    return fitted
 
 
 def _batches(node_size: IntArray, n_batches: int) -> list[range]:
@@ -176,15 +190,16 @@ def _highest_class_is_left(task: NodeTask, node: int) -> bool:
     return bool(np.argmax(classes) < tree.split[node] - tree.start[node])
 
 
-def _seeded_clone(estimator: Any, seed: int) -> Any:
-    """Clone, with every ``random_state`` that the user left at None seeded."""
-    copy = clone(estimator)
-    params = copy.get_params(deep=True)
-    open_seeds = [name for name in params if name.split("__")[-1] == "random_state" and params[name] is None]
-    return copy.set_params(**dict.fromkeys(open_seeds, seed))
+def _open_seeds(estimator: Any) -> list[str]:
+    """Every ``random_state`` of an estimator and its parts that the user left at None."""
+    params = estimator.get_params(deep=True)
+    return [name for name in params if name.split("__")[-1] == "random_state" and params[name] is None]
 
 
 def _check_probabilistic(estimator: Any) -> None:
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise TypeError(f"estimator must be an instance, got the class {name}; write {name}().")
     name = type(estimator).__name__
     if not hasattr(estimator, "fit") or not is_classifier(estimator):
         raise TypeError(f"estimator must be a scikit-learn classifier, got {name}, which is not.")
@@ -195,13 +210,25 @@ def _check_probabilistic(estimator: Any) -> None:
         )
 
 
-def _probability_method(estimator: Any, X: Matrix) -> str:
-    """Which method of a fitted classifier gives its log-odds most precisely.
+def input_dtypes(estimator: Any) -> list[type]:
+    """Types of X a learner computes with; anything else is converted, once, to the first of them."""
+    return [np.float32] if isinstance(estimator, _SINGLE_PRECISION) else [np.float64, np.float32]
 
-    A decision function is taken only where it *is* the log-odds of predict_proba, which is tried on a
-    few rows rather than looked up by the learner's name. Next best are log-probabilities: naive Bayes
-    computes them without rounding to 0 or 1 first.
+
+#: Learners that would convert X to single precision themselves, again at every node.
+_SINGLE_PRECISION = (BaseDecisionTree, ForestClassifier)
+
+
+def _probability_method(estimator: Any, X: Matrix) -> str:
+    """Which method of a fitted classifier gives its log-odds best.
+
+    A decision function is taken only where it *is* the log-odds of predict_proba. That is known of
+    some learners and tried on a few rows of every other, so that it holds for pipelines and for
+    learners we never heard of. Next best are log-probabilities, which need not have been rounded to 0
+    or 1 first.
     """
+    if type(estimator) in _KNOWN_METHODS:
+        return _KNOWN_METHODS[type(estimator)]
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
         positive = np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, 1]
@@ -210,12 +237,16 @@ def _probability_method(estimator: Any, X: Matrix) -> str:
     return "predict_log_proba" if hasattr(estimator, "predict_log_proba") else "predict_proba"
 
 
-def _log_odds_of(estimator: Any, method: str, X: Matrix) -> FloatArray:
-    """Log-odds of the positive class, infinite ones replaced by `_CERTAIN`."""
-    answer = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
-    if method == "predict_proba":
-        answer = np.log(answer)
-    log_odds: FloatArray = answer if method == "decision_function" else answer[:, 1] - answer[:, 0]
-    log_odds[np.isposinf(log_odds)] = _CERTAIN
-    log_odds[np.isneginf(log_odds)] = -_CERTAIN
-    return log_odds
+#: Learners that need not be tried. Naive Bayes computes log-probabilities and exponentiates them;
+#: trees compute probabilities and take their logarithm, which we can do as well.
+_KNOWN_METHODS = {
+    LogisticRegression: "decision_function",
+    LogisticRegressionCV: "decision_function",
+    BernoulliNB: "predict_log_proba",
+    ComplementNB: "predict_log_proba",
+    GaussianNB: "predict_log_proba",
+    MultinomialNB: "predict_log_proba",
+    DecisionTreeClassifier: "predict_proba",
+    ExtraTreesClassifier: "predict_proba",
+    RandomForestClassifier: "predict_proba",
+}

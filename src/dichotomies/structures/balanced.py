@@ -30,7 +30,7 @@ class ClassBalanced(Structure):
     ClassTree.from_nested([['c', 'a'], ['b', ['d', 'e']]])
     """
 
-    def _grow(self, task: GrowingTask, rng: Any) -> ClassTree:
+    def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         shuffled = rng.permutation(task.n_classes)
 
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
@@ -58,7 +58,7 @@ class DataBalanced(Structure):
     ClassTree.from_nested([[['c', 'b'], ['d', 'a']], 'e'])
     """
 
-    def _grow(self, task: GrowingTask, rng: Any) -> ClassTree:
+    def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
             shuffled = rng.permutation(codes)
             weight = np.cumsum(task.class_weight[shuffled])

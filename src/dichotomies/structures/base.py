@@ -47,7 +47,7 @@ class GrowingTask:
 
 
 class Structure(BaseEstimator, ABC):
-    """Base class of structures. A subclass says how, in `_grow`."""
+    """Base class of structures. A subclass says how, in `grow_from`."""
 
     def grow(
         self,
@@ -74,10 +74,10 @@ class Structure(BaseEstimator, ABC):
         ClassTree
         """
         classes, codes = np.unique(np.asarray(y), return_inverse=True)
-        return self._grow(GrowingTask(X, codes, classes, sample_weight), check_random_state(random_state))
+        return self.grow_from(GrowingTask(X, codes, classes, sample_weight), check_random_state(random_state))
 
     @abstractmethod
-    def _grow(self, task: GrowingTask, rng: Any) -> ClassTree:
+    def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         """Grow a tree whose classes are ``task.classes``."""
 
 

@@ -20,7 +20,7 @@ class FixedTree(Structure):
     def __init__(self, tree: Any) -> None:
         self.tree = tree
 
-    def _grow(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
+    def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
         if isinstance(self.tree, ClassTree):
             return self.tree.over(task.classes)
         return ClassTree.from_nested(self.tree, task.classes)

@@ -31,7 +31,7 @@ class RandomSplits(Structure):
     ClassTree.from_nested(['c', [['a', 'b'], ['d', 'e']]])
     """
 
-    def _grow(self, task: GrowingTask, rng: Any) -> ClassTree:
+    def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         return task.tree(rng.permutation(task.n_classes), rng.permutation(task.n_classes - 1))
 
 
@@ -48,7 +48,7 @@ class CoinFlips(Structure):
     ClassTree.from_nested([['e', ['c', 'b']], ['d', 'a']])
     """
 
-    def _grow(self, task: GrowingTask, rng: Any) -> ClassTree:
+    def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
             while True:
                 heads = rng.randint(2, size=len(codes)).astype(bool)
@@ -77,7 +77,7 @@ class UniformTrees(Structure):
     ClassTree.from_nested(['b', [['a', 'd'], ['c', 'e']]])
     """
 
-    def _grow(self, task: GrowingTask, rng: Any) -> ClassTree:
+    def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         k = task.n_classes
         parent = [-1] * (2 * k - 1)  # leaf of class i is node i; inserting it makes node k + i - 1
         node_at = [0]

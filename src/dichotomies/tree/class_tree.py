@@ -159,7 +159,7 @@ class ClassTree:
     def from_parents(
         cls,
         parents: Mapping[Hashable, Hashable] | Sequence[int] | IntArray,
-        labels: Sequence[Any] | Mapping[int, Any] | None = None,
+        labels: Sequence[Any] | LabelArray | Mapping[int, Any] | None = None,
     ) -> ClassTree:
         """Build from each node's parent.
 
@@ -180,7 +180,9 @@ class ClassTree:
         return cls(leaves if labels is None else [labels[leaf] for leaf in leaves], split_depth)
 
     @classmethod
-    def from_linkage(cls, linkage: npt.ArrayLike, labels: Sequence[Any] | None = None) -> ClassTree:
+    def from_linkage(
+        cls, linkage: npt.ArrayLike, labels: Sequence[Any] | LabelArray | None = None
+    ) -> ClassTree:
         """Build from a matrix made by `scipy.cluster.hierarchy.linkage`.
 
         Examples

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.cluster.hierarchy import is_valid_linkage
 
+from dichotomies._typing import IntArray, LabelArray
+
 
 class Layout(NamedTuple):
     """Leaves from left to right and the depth at which neighbouring leaves part."""
@@ -89,7 +91,7 @@ def _reached(leaves: Iterable[Hashable], parent_of: Mapping[Hashable, Hashable])
     return reached
 
 
-def from_parents(parents: Mapping[Hashable, Hashable] | Sequence[int]) -> Layout:
+def from_parents(parents: Mapping[Hashable, Hashable] | Sequence[int] | IntArray) -> Layout:
     """Mapping child -> parent, or ``parents[i]`` the number of node i's parent and -1 at the root."""
     if isinstance(parents, Mapping):
         return from_edges((parent, child) for child, parent in parents.items())
@@ -103,7 +105,7 @@ def from_parents(parents: Mapping[Hashable, Hashable] | Sequence[int]) -> Layout
     return from_edges((parent, child) for child, parent in enumerate(numbers) if parent >= 0)
 
 
-def from_linkage(linkage: npt.ArrayLike, labels: Sequence[Any] | None) -> Layout:
+def from_linkage(linkage: npt.ArrayLike, labels: Sequence[Any] | LabelArray | None) -> Layout:
     """Read a matrix of merges as `scipy.cluster.hierarchy.linkage` returns it."""
     merges = np.asarray(linkage, dtype=np.float64)
     is_valid_linkage(merges, throw=True, name="linkage")

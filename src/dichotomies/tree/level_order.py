@@ -33,8 +33,8 @@ def level_order(split_rank: Sequence[float]) -> Nodes:
         leaves the boundary of lowest rank is split first; of equal ranks, the leftmost.
     """
     before, after = _enclosing_boundaries(split_rank)
-    parent, depth = _parents_and_depths(split_rank, before, after)
-    start = np.asarray(before, dtype=np.intp) + 1
+    parent, depths = _parents_and_depths(split_rank, before, after)
+    start, depth = np.asarray(before, dtype=np.intp) + 1, np.asarray(depths, dtype=np.intp)
     order = np.lexsort((start, depth))
     node_of_boundary = np.full(len(order) + 1, -1, dtype=np.intp)  # the last entry answers parent -1
     node_of_boundary[order] = np.arange(len(order))
@@ -42,7 +42,7 @@ def level_order(split_rank: Sequence[float]) -> Nodes:
         start=start[order],
         split=order.astype(np.intp) + 1,
         stop=np.asarray(after, dtype=np.intp)[order] + 1,
-        depth=np.asarray(depth, dtype=np.intp)[order],
+        depth=depth[order],
         parent=node_of_boundary[np.asarray(parent, dtype=np.intp)[order]],
     )
 

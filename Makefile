@@ -1,0 +1,44 @@
+# Everything runs in a virtual environment of its own: `make demo` and `make test` need only Python 3.11+.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+# Real datasets for tests and benchmarks, where there are any beside the project.
+ifneq ($(wildcard ../shared/data),)
+export DICHOTOMIES_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: demo test lint doctest benchmarks test-pythons clean
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("dichotomies needs Python 3.11 or newer; set PYTHON=..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/dichotomies demo
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest -n auto
+
+doctest: $(VENV)/.installed
+	$(BIN)/python -m pytest --doctest-modules src --doctest-glob='*.md' README.md docs
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+benchmarks: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.overhead --save
+
+# The versions that pyproject.toml declares, as far as they are on this machine.
+test-pythons:
+	for version in 3.11 3.12 3.13; do \
+	  $(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
+	done
+
+clean:
+	rm -rf .venv .venv-* build dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,54 @@
+"""Timing two sides of a claim against each other, and writing down what came out."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import time
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy
+import sklearn
+
+import dichotomies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+RESULTS = Path(__file__).parent.parent / "docs" / "benchmarks"
+
+
+def ratio(ours: Callable[[], Any], theirs: Callable[[], Any], repeats: int) -> float:
+    """How many times as long `theirs` takes: the median over pairs run one right after the other."""
+    return median(_seconds(theirs) / _seconds(ours) for _ in range(repeats))
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def arguments(description: str | None) -> argparse.Namespace:
+    """The options every benchmark has."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--repeats", type=int, default=5, help="pairs of runs; the median is reported")
+    parser.add_argument("--save", action="store_true", help=f"write the table to docs/{RESULTS.name}/")
+    return parser.parse_args()
+
+
+def report(
+    name: str, text: str, header: Sequence[str], rows: Sequence[Sequence[object]], *, save: bool
+) -> None:
+    """Print a Markdown table and, if asked, keep it as a page of the documentation."""
+    lines = [" | ".join(map(str, row)) for row in (header, ["---"] * len(header), *rows)]
+    table = "\n".join(f"| {line} |" for line in lines)
+    print(table)
+    if save:
+        versions = f"Python {platform.python_version()}, numpy {numpy.__version__}, "
+        versions += f"scikit-learn {sklearn.__version__}, dichotomies {dichotomies.__version__}"
+        command = f"Made by `python -m benchmarks.{name} --save` ({versions})."
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        (RESULTS / f"{name}.md").write_text(f"{text.strip()}\n\n{table}\n\n{command}\n")

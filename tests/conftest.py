@@ -1,0 +1,36 @@
+"""Fixtures: real data where there is a data folder, small data that ships with scikit-learn elsewhere."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_iris
+
+from dichotomies.datasets import load
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """Load a dataset of the data folder, or skip the test with the reason."""
+
+    def load_or_skip(name):
+        try:
+            return load(name)
+        except FileNotFoundError as reason:
+            pytest.skip(str(reason))
+
+    return load_or_skip
+
+
+@pytest.fixture(scope="session")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="session")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X / 16, y
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)

@@ -1,0 +1,161 @@
+"""Every structure, found through the registry, obeys the same laws; the random laws are the stated ones."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+from sklearn.base import clone
+
+from dichotomies import ClassTree, NestedDichotomyClassifier
+from dichotomies.structures import STRUCTURES, FixedTree, GrowingTask, Structure, resolve
+
+NAMES = STRUCTURES.names()
+
+
+def grow(name, y, seed=0, sample_weight=None):
+    return STRUCTURES.create(name).grow(np.zeros((len(y), 1)), y, sample_weight, seed)
+
+
+def unordered(nested):
+    return frozenset(map(unordered, nested)) if isinstance(nested, list) else nested
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("k", [2, 3, 7, 100, 2_000])
+def test_every_structure_is_a_tree_over_exactly_the_classes(name, k):
+    tree = grow(name, np.arange(k))
+    assert isinstance(tree, ClassTree)
+    assert sorted(tree.leaf_labels.tolist()) == list(range(k))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_grows_the_same_tree_and_another_seed_another(name):
+    y = np.repeat(np.arange(50), 3)
+    assert grow(name, y, seed=1) == grow(name, y, seed=1)
+    assert grow(name, y, seed=1) != grow(name, y, seed=2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_renaming_the_classes_renames_the_tree(name):
+    y = np.repeat(np.arange(30), np.arange(1, 31))
+    names = np.array([f"class {i:02d}" for i in range(30)])
+    renamed = grow(name, names[y], seed=3)
+    assert renamed.leaf_labels.tolist() == names[grow(name, y, seed=3).leaf_labels].tolist()
+    assert np.array_equal(renamed.split, grow(name, y, seed=3).split)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_structures_clone_and_have_a_summary_and_reference(name):
+    structure = STRUCTURES.create(name)
+    assert type(clone(structure)) is type(structure)
+    assert STRUCTURES.summaries()[name]
+
+
+@pytest.mark.parametrize("k", [3, 4, 5])
+def test_uniform_draws_every_tree_equally_often(k):
+    n_trees = math.prod(range(1, 2 * k - 2, 2))  # (2k-3)!!
+    rng = np.random.RandomState(0)
+    task = GrowingTask(None, np.arange(k), np.arange(k))
+    structure = STRUCTURES.create("uniform")
+    counts = Counter(unordered(structure.grow_from(task, rng).to_nested()) for _ in range(60 * n_trees))
+    assert len(counts) == n_trees
+    assert chisquare(list(counts.values())).pvalue > 0.001
+
+
+def test_random_splits_have_their_split_point_uniform():
+    rng = np.random.RandomState(0)
+    task = GrowingTask(None, np.arange(6), np.arange(6))
+    structure = STRUCTURES.create("random")
+    trees = [structure.grow_from(task, rng) for _ in range(5_000)]
+    for tree in trees:  # at the root, and again below it
+        assert tree.stop[0] == 6
+    assert chisquare(np.bincount([tree.split[0] for tree in trees])[1:]).pvalue > 0.001
+    below = [tree.split[1] - tree.start[1] for tree in trees if tree.stop[1] - tree.start[1] == 4]
+    assert chisquare(np.bincount(below)[1:]).pvalue > 0.001
+
+
+def test_coin_flips_split_like_fair_coins():
+    rng = np.random.RandomState(0)
+    task = GrowingTask(None, np.arange(4), np.arange(4))
+    structure = STRUCTURES.create("coin-flip")
+    sizes = np.bincount([structure.grow_from(task, rng).split[0] for _ in range(7_000)])[1:]
+    assert chisquare(sizes, 7_000 * np.array([4, 6, 4]) / 14).pvalue > 0.001
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "tolerance"),
+    [("random", 2 * sum(1 / i for i in range(2, 1_001)), 0.1), ("class-balanced", 9.976, 1e-9)],
+)
+def test_mean_leaf_depth_at_a_thousand_classes(name, expected, tolerance):
+    depths = [grow(name, np.arange(1_000), seed).mean_depth for seed in range(100)]
+    assert np.mean(depths) == pytest.approx(expected, abs=tolerance)
+
+
+def test_class_balanced_is_as_shallow_as_a_tree_can_be():
+    for k in (2, 3, 5, 17, 64, 65, 1_000):
+        assert grow("class-balanced", np.arange(k)).max_depth == math.ceil(math.log2(k))
+
+
+def test_data_balanced_puts_the_frequent_class_near_the_root():
+    y = np.repeat(np.arange(100), [10_000] + [1] * 99)
+    depths = [len(grow("data-balanced", y, seed).path(0)[0]) for seed in range(50)]
+    assert np.mean(depths) == pytest.approx(sum(1 / i for i in range(1, 101)), abs=1)  # H_100, about 5.2
+    weighted = [
+        len(grow("data-balanced", np.arange(100), seed, np.r_[1e4, np.ones(99)]).path(0)[0])
+        for seed in range(50)
+    ]
+    assert weighted == depths
+
+
+def test_data_balanced_left_side_first_reaches_half():
+    y = np.repeat(np.arange(40), np.arange(1, 41))
+    tree = grow("data-balanced", y)
+    weight = np.cumsum(tree.leaf_order + 1)
+    total = weight[-1]
+    assert 2 * weight[tree.split[0] - 1] >= total
+
+
+def test_zero_weight_everywhere_still_gives_a_tree():
+    assert grow("data-balanced", np.arange(9), sample_weight=np.zeros(9)).n_classes == 9
+
+
+def test_a_new_class_registers_itself_everywhere(iris):
+    @STRUCTURES.register("caterpillar")
+    class Caterpillar(Structure):
+        """One class splits off at every node."""
+
+        def grow_from(self, task, rng):
+            return task.tree(np.arange(task.n_classes), np.arange(task.n_classes - 1))
+
+    try:
+        assert "caterpillar" in STRUCTURES.names()
+        assert STRUCTURES.summaries()["caterpillar"] == "One class splits off at every node."
+        clf = NestedDichotomyClassifier(structure="caterpillar").fit(*iris)
+        assert clf.tree_.to_nested() == [0, [1, 2]]
+        with pytest.raises(ValueError, match="already is a structure named 'caterpillar'"):
+            STRUCTURES.register("caterpillar")(Caterpillar)
+    finally:
+        del STRUCTURES._classes["caterpillar"]
+
+
+def test_unknown_names_are_refused_with_a_suggestion():
+    with pytest.raises(
+        ValueError, match=r"no structure named 'randon'; choose from .*Did you mean 'random'\?"
+    ):
+        resolve("randon")
+    with pytest.raises(TypeError, match="structure must be one of"):
+        resolve(3.5)
+
+
+def test_a_users_tree_is_taken_as_it_is():
+    nested = [["b", "a"], "c"]
+    for given in (nested, ClassTree.from_nested(nested)):
+        tree = resolve(given).grow(None, np.array(["a", "b", "c", "a"], dtype=object))
+        assert tree.to_nested() == nested
+    assert isinstance(resolve(nested), FixedTree)
+    with pytest.raises(ValueError, match="Class 'd' is missing from the tree"):
+        resolve(nested).grow(None, ["a", "b", "c", "d"])
+    with pytest.raises(ValueError, match="a leaf 'c', which is not among the 2 classes"):
+        resolve(ClassTree.from_nested(nested)).grow(None, ["a", "b"])

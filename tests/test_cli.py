@@ -1,0 +1,56 @@
+"""The command line works as installed, and says what is missing where its extra is not."""
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import dichotomies
+from dichotomies.cli.app import app
+from dichotomies.structures import STRUCTURES
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, arguments)
+
+
+def test_demo_draws_the_tree_and_a_table():
+    result = invoke("demo", "--structure", "class-balanced", "--seed", "1")
+    assert result.exit_code == 0, result.output
+    assert "[0] 10 classes" in result.output
+    assert "accuracy" in result.output
+    assert "NLL" in result.output
+    assert "logistic regression" in result.output
+
+
+def test_demo_refuses_an_unknown_structure():
+    result = invoke("demo", "--structure", "nonsense")
+    assert result.exit_code == 2
+    assert "class-balanced" in result.output
+
+
+def test_list_shows_every_registered_name():
+    result = invoke("list")
+    assert result.exit_code == 0
+    assert all(name in result.output for name in STRUCTURES.names())
+
+
+def test_version():
+    assert invoke("--version").output.strip() == f"dichotomies {dichotomies.__version__}"
+
+
+@pytest.mark.parametrize("missing", ["typer", "rich"])
+def test_without_its_extra_it_names_the_extra(missing):
+    hide = f"import sys; sys.modules[{missing!r}] = None; from dichotomies.cli import main; main()"
+    result = subprocess.run([sys.executable, "-c", hide], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "pip install 'dichotomies[cli]'" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_python_dash_m_is_the_command_line():
+    result = subprocess.run(
+        [sys.executable, "-m", "dichotomies", "--version"], capture_output=True, text=True, check=True
+    )
+    assert dichotomies.__version__ in result.stdout
