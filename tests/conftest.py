@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from sklearn.datasets import load_digits, load_iris
 
 from dichotomies.datasets import load
+
+settings.register_profile("dichotomies", deadline=None)  # the first call of a kernel compiles it
+settings.load_profile("dichotomies")
 
 
 @pytest.fixture(scope="session")

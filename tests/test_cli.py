@@ -21,7 +21,9 @@ def test_demo_draws_the_tree_and_a_table():
     assert "[0] 10 classes" in result.output
     assert "accuracy" in result.output
     assert "NLL" in result.output
-    assert "logistic regression" in result.output
+    assert "ECE" in result.output
+    assert "internal: isotonic" in result.output
+    assert "Best by NLL: both" in result.output
 
 
 def test_demo_refuses_an_unknown_structure():

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.tree import DecisionTreeClassifier
 
-from dichotomies import NestedDichotomyClassifier
 from tests.reference import RecursiveNestedDichotomy
+from tests.uncalibrated import Uncalibrated
 
 LOGISTIC = LogisticRegression(solver="newton-cholesky", tol=1e-10)
 SPARSE_LOGISTIC = LogisticRegression(solver="newton-cg", tol=1e-10)
@@ -17,7 +17,7 @@ TREE = DecisionTreeClassifier(random_state=0)
 
 
 def assert_equal_to_reference(estimator, X, y, X_test, sample_weight=None, **params):
-    ours = NestedDichotomyClassifier(estimator, random_state=0, **params).fit(X, y, sample_weight)
+    ours = Uncalibrated(estimator, random_state=0, **params).fit(X, y, sample_weight)
     reference = RecursiveNestedDichotomy(estimator, ours.tree_.to_nested()).fit(X, y, sample_weight)
     expected = reference.predict_proba(X_test)
     np.testing.assert_allclose(ours.predict_proba(X_test), expected, rtol=0, atol=1e-10)

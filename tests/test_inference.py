@@ -40,7 +40,7 @@ def test_rows_sum_to_one(scored):
 def test_renaming_the_classes_permutes_the_columns(scored, random):
     tree, log_odds = scored
     names = random.sample(range(1000), tree.n_classes)
-    renamed = ClassTree([names[i] for i in tree.leaf_labels.tolist()], tree._split_depth())
+    renamed = ClassTree([names[i] for i in tree.leaf_labels.tolist()], tree.split_depth)
     column = np.searchsorted(renamed.classes, names)
     assert np.array_equal(class_log_proba(renamed, log_odds)[:, column], class_log_proba(tree, log_odds))
 

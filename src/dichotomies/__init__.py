@@ -1,8 +1,9 @@
 """Trustworthy class probabilities when there are many classes."""
 
+from dichotomies.calibrated import CalibratedClassifier
 from dichotomies.classifier import NestedDichotomyClassifier
 from dichotomies.tree import ClassTree
 
 __version__ = "0.1.0"
 
-__all__ = ["ClassTree", "NestedDichotomyClassifier", "__version__"]
+__all__ = ["CalibratedClassifier", "ClassTree", "NestedDichotomyClassifier", "__version__"]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 # threadpoolctl is a dependency of scikit-learn itself, so it is always there.
@@ -15,10 +19,49 @@ from threadpoolctl import ThreadpoolController
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dichotomies._typing import IntArray
+
+
+#: Enough to even out the sizes of batches and to show progress, few enough to be cheap.
+_BATCHES_PER_JOB = 16
+
+
+class _OneBlasThread:
+    """Context in which BLAS uses one thread; the first to enter limits it, the last to leave restores it.
+
+    The limit is one for the whole process, so threads that enter and leave in any order must share it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+            self._inside += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.__exit__(None, None, None)
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()
+
 
 @cache
-def _blas() -> ThreadpoolController:
+def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+def _with_one_blas_thread(task: Callable[..., Any], *arguments: Any) -> Any:
+    with _ONE_BLAS_THREAD:
+        return task(*arguments)
 
 
 def run(
@@ -40,13 +83,33 @@ def run(
         Whether tasks write into arrays of the caller, which only threads can do. Otherwise the backend
         is the user's (``joblib.parallel_config``), processes by default.
     """
-    with _blas().limit(limits=1, user_api="blas"):
-        if len(arguments) == 1:
-            return [task(*arguments[0])]
+    with _ONE_BLAS_THREAD:
+        if len(arguments) == 1 or effective_n_jobs(n_jobs) == 1:
+            return _run_alone(task, arguments, progress)
         pool = _ReportingParallel(n_jobs=n_jobs, require="sharedmem" if shared_memory else None)
         pool.progress, pool.total = progress, len(arguments)
-        results: list[Any] = pool(delayed(task)(*each) for each in arguments)
+        results: list[Any] = pool(delayed(_with_one_blas_thread)(task, *each) for each in arguments)
         return results
+
+
+def _run_alone(
+    task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], progress: Progress | None
+) -> list[Any]:
+    results = []
+    for each in arguments:
+        results.append(task(*each))
+        if progress is not None:
+            progress.show(len(results) / len(arguments))
+    return results
+
+
+def even_batches(sizes: IntArray, n_jobs: int | None) -> list[range]:
+    """Cut consecutive pieces of work into batches of about the same total size, a few per worker."""
+    n_batches = _BATCHES_PER_JOB * effective_n_jobs(n_jobs)
+    work = np.cumsum(sizes)
+    batch_of_piece = (work - sizes) * n_batches // max(1, work[-1])
+    edges = [0, *(np.flatnonzero(np.diff(batch_of_piece)) + 1).tolist(), len(sizes)]
+    return [range(a, b) for a, b in pairwise(edges)]
 
 
 class _ReportingParallel(Parallel):

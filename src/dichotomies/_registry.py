@@ -56,6 +56,17 @@ class Registry(Generic[T]):
             raise ValueError(f"There is no {self.kind} named {name!r}; choose from {self.names()}.{hint}")
         return self._classes[name](**params)
 
+    def resolve(self, given: Any, kind: type[Any]) -> T:
+        """Turn a name into an instance; an instance of `kind` is taken as it is."""
+        if isinstance(given, str):
+            return self.create(given)
+        if isinstance(given, kind):
+            instance: T = given
+            return instance
+        raise TypeError(
+            f"Expected a {self.kind}: one of {self.names()} or a {kind.__name__} object, got {given!r}."
+        )
+
     def summaries(self) -> dict[str, str]:
         """The first line of each class's docstring, by name."""
         return {name: (getdoc(self._classes[name]) or "").partition("\n")[0] for name in self.names()}

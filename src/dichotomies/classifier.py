@@ -13,9 +13,14 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from dichotomies.inference import class_log_proba, for_each_chunk
+from dichotomies.calibrators.binary import BINARY, BinaryCalibrator
+from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
+from dichotomies.inference import log_proba_of, most_probable
 from dichotomies.learners import GenericLearner, NodeTask, input_dtypes
+from dichotomies.plan import Plan
+from dichotomies.scorers import base_scorers
 from dichotomies.structures import GrowingTask, resolve
+from dichotomies.training import train
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,16 +37,41 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     Parameters
     ----------
     estimator : scikit-learn classifier, default=None
-        Cloned for every node. It must be able to give probabilities. None means `LogisticRegression()`.
+        Cloned for every node; it gets two classes, 0 and 1, and numeric arrays, also where `X` is a data
+        frame. It must be able to give probabilities, or scores that `internal_calibration` makes
+        probabilities of. None means `LogisticRegression()`.
     structure : str, structure, ClassTree or nested lists of labels, default="random"
         The tree: the name of a way to grow one (``dichotomies list`` shows them), an object that grows
-        one, or the tree itself, whose leaves must be exactly the labels in `y`.
+        one, or the tree itself, which must have a leaf for every label in `y` (leaves for labels that do
+        not occur are left out). Give a very deep tree as a `ClassTree`: Python cannot copy lists nested
+        many hundred levels deep, which scikit-learn's `clone` must.
+    internal_calibration : str, BinaryCalibrator or None, default=None
+        How the answers of every node are calibrated, on scores of models that had not seen the row:
+        "platt", "isotonic", "beta", "venn-abers", "temperature", "auto" (chosen per node), or an object.
+    external_calibration : str, MulticlassCalibrator or None, default="vector"
+        How the class probabilities of the whole tree are calibrated: "vector" (penalised vector
+        scaling), "vector-ml" (the paper's), "temperature", "bias-temperature", "matrix", "dirichlet",
+        "isotonic", "auto", or an object.
+    cv : int, splitter or iterable of (train, test), default=3
+        Folds of internal calibration and of "cross-fit". Classes with fewer rows than folds are fine.
+    ensemble : bool, default=False
+        With internal calibration: False trains the nodes once more on all rows and calibrates them on
+        the pooled out-of-fold scores; True averages the models of the folds at every node, each with a
+        calibrator of its own.
+    calibrated_nodes : "all", list of depths or float, default="all"
+        Nodes that internal calibration applies to: all, those at the given depths, or the given share of
+        the nodes, those where it lowers the NLL of the whole tree most.
+    calibration_size : float or "cross-fit", default=0.1
+        Rows for external calibration: the share held out from training, stratified, never the last row
+        of a class; or "cross-fit", which holds out none and calibrates on probabilities of models trained
+        on the other folds of the same tree.
     n_jobs : int, default=None
         Nodes trained, and chunks of rows predicted, at a time, as everywhere in scikit-learn. Training
         runs on the joblib backend chosen by `joblib.parallel_config`; prediction uses threads. The
         result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seeds the tree, and every ``random_state`` of `estimator` that is None.
+        Seeds the tree, the folds, and every ``random_state`` parameter of `estimator` and its parts that
+        is None.
     verbose : bool or int, default=0
         Whether to report progress on stderr.
 
@@ -53,7 +83,9 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         The tree over `classes_`.
     estimators_ : list of classifiers
         The trained clones, in the order of the tree's nodes; None where a node saw rows of one side only
-        (when all rows of a class have weight zero).
+        (when all rows of a class have weight zero). A list of such lists, one per fold, with `ensemble`.
+    external_calibrator_ : MulticlassCalibrator or None
+        The fitted external calibrator; None without one, and where no row could be held out for it.
     learner_ : str
         How the nodes were trained.
     n_features_in_ : int
@@ -71,7 +103,7 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     >>> from sklearn.datasets import load_iris
     >>> from dichotomies import NestedDichotomyClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = NestedDichotomyClassifier(structure=[0, [1, 2]]).fit(X, y)
+    >>> clf = NestedDichotomyClassifier(structure=[0, [1, 2]], external_calibration=None).fit(X, y)
     >>> clf.predict_proba(X[[0, 60, 120]]).round(3)
     array([[0.984, 0.016, 0.   ],
            [0.055, 0.937, 0.008],
@@ -83,12 +115,24 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         estimator: Any = None,
         structure: Any = "random",
         *,
+        internal_calibration: Any = None,
+        external_calibration: Any = "vector",
+        cv: Any = 3,
+        ensemble: bool = False,
+        calibrated_nodes: Any = "all",
+        calibration_size: float | str = 0.1,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool | int = 0,
     ) -> None:
         self.estimator = estimator
         self.structure = structure
+        self.internal_calibration = internal_calibration
+        self.external_calibration = external_calibration
+        self.cv = cv
+        self.ensemble = ensemble
+        self.calibrated_nodes = calibrated_nodes
+        self.calibration_size = calibration_size
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -113,18 +157,32 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         -------
         self
         """
-        learner = GenericLearner(self._base())
+        plan = self._plan()
         X, codes = self._validated(X, y)
         weight = self._validated_weight(sample_weight, X)
         random_state = check_random_state(self.random_state)
         structure = resolve(self.structure)
         self.tree_ = structure.grow_from(GrowingTask(X, codes, self.classes_, weight), random_state)
         task = NodeTask(self.tree_, X, codes, weight if self._nodes_get_weight(weight) else None)
-        self._scorer = learner.fit(
-            task, random_state=random_state, n_jobs=self.n_jobs, verbose=bool(self.verbose)
-        )
-        self.learner_ = learner.description
+        trained = train(plan, task, random_state)
+        self._scorer, self.external_calibrator_ = trained.scorer, trained.external
+        self.learner_ = plan.learner.description
         return self
+
+    def _plan(self) -> Plan:
+        """The parameters, names resolved and values checked."""
+        internal, external = self.internal_calibration, self.external_calibration
+        return Plan(
+            learner=GenericLearner(self._base(), calibrated=internal is not None),
+            internal=None if internal is None else BINARY.resolve(internal, BinaryCalibrator),
+            external=None if external is None else MULTICLASS.resolve(external, MulticlassCalibrator),
+            cv=self.cv,
+            ensemble=self.ensemble,
+            calibrated_nodes=self.calibrated_nodes,
+            calibration_size=self.calibration_size,
+            n_jobs=self.n_jobs,
+            verbose=bool(self.verbose),
+        )
 
     def _validated(self, X: Matrix, y: Any) -> tuple[Matrix, IntArray]:
         """Check X and y; set `classes_` and return the class code of each row."""
@@ -179,13 +237,7 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             Columns in the order of `classes_`.
         """
         X = self._validated_for_prediction(X)
-        out = np.empty((X.shape[0], len(self.classes_)))
-
-        def keep(rows: slice, log_odds: FloatArray) -> None:
-            class_log_proba(self.tree_, log_odds, out[rows])
-
-        for_each_chunk(self.tree_, self._scorer, X, keep, self.n_jobs)
-        return out
+        return log_proba_of(self.tree_, self._scorer, X, self.external_calibrator_, self.n_jobs)
 
     def predict_proba(self, X: Matrix) -> FloatArray:
         """Class probabilities; every row sums to 1.
@@ -214,12 +266,7 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         ndarray of shape (n_rows,)
         """
         X = self._validated_for_prediction(X)
-        best = np.empty(X.shape[0], dtype=np.intp)
-
-        def keep(rows: slice, log_odds: FloatArray) -> None:
-            best[rows] = class_log_proba(self.tree_, log_odds).argmax(axis=1)
-
-        for_each_chunk(self.tree_, self._scorer, X, keep, self.n_jobs)
+        best = most_probable(self.tree_, self._scorer, X, self.external_calibrator_, self.n_jobs)
         labels: LabelArray = self.classes_[best]
         return labels
 
@@ -231,7 +278,8 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     def estimators_(self) -> list[Any]:
         """The trained clones, in the order of the tree's nodes."""
         check_is_fitted(self)
-        return [node.estimator for node in self._scorer.nodes]
+        models = [[node.estimator for node in scorer.nodes] for scorer in base_scorers(self._scorer)]
+        return models if self.ensemble and self.internal_calibration is not None else models[0]
 
     # ------------------------------------------------------------------ scikit-learn's protocols
 

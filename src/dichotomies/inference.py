@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from sklearn import config_context
 
 from dichotomies._kernels.composition import path_sums
 from dichotomies._parallel import run
@@ -13,8 +12,8 @@ from dichotomies._parallel import run
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dichotomies._typing import FloatArray, Matrix
-    from dichotomies.learners import NodeScorer
+    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies.learners import Scorer
     from dichotomies.tree import ClassTree
 
 #: Bytes of node log-odds held at a time, per worker.
@@ -27,6 +26,13 @@ _CACHED_BYTES = 128 * 2**10
 #: and the last bit of a result does not depend on the chunk size.
 _ALIGNMENT = 64
 _MAX_ROWS = 8192
+
+
+class Recalibration(Protocol):
+    """What is done to class log-probabilities after composition: an external calibrator."""
+
+    def predict_log_proba(self, log_proba: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """Recalibrate rows of class log-probabilities."""
 
 
 def class_log_proba(tree: ClassTree, log_odds: FloatArray, out: FloatArray | None = None) -> FloatArray:
@@ -82,7 +88,7 @@ def chunk_rows(n_nodes: int) -> int:
 
 def for_each_chunk(
     tree: ClassTree,
-    scorer: NodeScorer,
+    scorer: Scorer,
     X: Matrix,
     consume: Callable[[slice, FloatArray], None],
     n_jobs: int | None = None,
@@ -101,5 +107,47 @@ def for_each_chunk(
 
     step = chunk_rows(tree.n_nodes)
     chunks = [(slice(i, min(i + step, X.shape[0])),) for i in range(0, X.shape[0], step)]
-    with config_context(assume_finite=True):  # X was checked once, no need to at every node
-        run(one_chunk, chunks, n_jobs=n_jobs, shared_memory=True)
+    run(one_chunk, chunks, n_jobs=n_jobs, shared_memory=True)
+
+
+def log_proba_of(
+    tree: ClassTree,
+    scorer: Scorer,
+    X: Matrix,
+    external: Recalibration | None = None,
+    n_jobs: int | None = None,
+    dtype: type[np.floating[Any]] = np.float64,
+) -> FloatArray:
+    """Class log-probabilities of rows, recalibrated if asked, shape (n_rows, n_classes)."""
+    out: FloatArray = np.empty((X.shape[0], tree.n_classes), dtype=dtype)
+    in_place = out.dtype == np.float64
+
+    def keep(rows: slice, log_odds: FloatArray) -> None:
+        log_proba = class_log_proba(tree, log_odds, out[rows] if in_place else None)
+        if external is not None:
+            external.predict_log_proba(log_proba, out=log_proba)
+        if not in_place:
+            out[rows] = log_proba
+
+    for_each_chunk(tree, scorer, X, keep, n_jobs)
+    return out
+
+
+def most_probable(
+    tree: ClassTree,
+    scorer: Scorer,
+    X: Matrix,
+    external: Recalibration | None = None,
+    n_jobs: int | None = None,
+) -> IntArray:
+    """Code of the most probable class of each row, never holding more than a chunk of probabilities."""
+    best = np.empty(X.shape[0], dtype=np.intp)
+
+    def keep(rows: slice, log_odds: FloatArray) -> None:
+        log_proba = class_log_proba(tree, log_odds)
+        if external is not None:
+            external.predict_log_proba(log_proba, out=log_proba)
+        best[rows] = log_proba.argmax(axis=1)
+
+    for_each_chunk(tree, scorer, X, keep, n_jobs)
+    return best

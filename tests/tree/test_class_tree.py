@@ -109,7 +109,7 @@ def test_edges_and_parents_give_the_same_tree(tree):
         return f"node {child}" if child >= 0 else str(tree.leaf_labels[~child])
 
     edges = [(name(k), name(int(side[k]))) for k in range(tree.n_nodes) for side in (tree.left, tree.right)]
-    expected = ClassTree(tree.leaf_labels.astype(str), tree._split_depth())
+    expected = ClassTree(tree.leaf_labels.astype(str), tree.split_depth)
     assert ClassTree.from_edges(edges) == expected
     assert ClassTree.from_parents({child: parent for parent, child in edges}) == expected
 

@@ -1,8 +1,9 @@
-"""Log-odds of the second of two sides, from what a binary classifier answers.
+"""Log-odds of a binary classifier's second class, from what it answers.
 
 A classifier that answers exactly 0 or 1 cannot mean it: no finite number of rows proves an event
 impossible, and one such node would make the log-loss of every class below it infinite. It is taken to
-mean one step of double precision away, odds of 2**53 to 1. All other answers are kept as they are.
+mean one step of double precision away, odds of 2**53 to 1. All other answers are kept as they are, even
+more extreme ones.
 """
 
 import numpy as np

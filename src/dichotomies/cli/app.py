@@ -39,7 +39,7 @@ def _options(
 @app.command()
 def demo(
     structure: Annotated[str, typer.Option(help="How to grow the tree; see 'dichotomies list'.")] = "random",
-    seed: Annotated[int, typer.Option(help="Seed of the tree and of the train/test split.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the tree and of the train/test split.")] = 0,
 ) -> None:
     """Fit nested dichotomies to handwritten digits, draw the tree and show how good they are."""
     if structure not in STRUCTURES.names():

@@ -17,11 +17,21 @@ if TYPE_CHECKING:
 _SORTING_COST = 16
 
 
-class NodeScorer(Protocol):
-    """Trained nodes of a tree."""
+class Scorer(Protocol):
+    """Whatever answers with log-odds at the nodes of a tree."""
 
     def log_odds(self, X: Matrix) -> FloatArray:
-        """Log-odds of going left for each row at each node, shape (n_rows, n_nodes)."""
+        """Log-odds of going left for each row at each node, shape (n_rows, n_nodes), a fresh array."""
+
+
+class NodeScorer(Scorer, Protocol):
+    """Trained nodes of a tree, which can be asked one by one."""
+
+    def node_log_odds(self, node: int, X: Matrix) -> FloatArray:
+        """Log-odds of going left for each row at one node."""
+
+    def is_trained(self, node: int) -> bool:
+        """Whether a node had rows on both sides to learn from; otherwise it answers with a constant."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,11 @@ class NodeTask:
     def node_size(self) -> IntArray:
         """Number of rows at each node."""
         return self.leaf_offset[self.tree.stop] - self.leaf_offset[self.tree.start]
+
+    def subset(self, rows: IntArray) -> NodeTask:
+        """The same tree with some of the rows."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return NodeTask(self.tree, self.take(rows), self.codes[rows], weight)
 
     def prepared(self) -> NodeTask:
         """Itself, with the index computed, so that workers need not each do it."""

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from itertools import pairwise
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.special import expit
-from sklearn import config_context
+from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.ensemble._forest import ForestClassifier
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
+from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree, DecisionTreeClassifier
 from sklearn.utils.validation import has_fit_parameter
 
 from dichotomies._kernels.log_odds import from_log_probabilities, from_probabilities
-from dichotomies._parallel import Progress, run
+from dichotomies._parallel import Progress, even_batches, run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dichotomies._typing import FloatArray, IntArray, Matrix
     from dichotomies.learners.base import NodeTask
 
-#: Batches per worker: enough to even out their sizes and to show progress, few enough to be cheap.
-_BATCHES_PER_JOB = 16
-
 #: Rows on which a decision function must agree with predict_proba to count as log-odds.
 _PROBE_ROWS = 16
+
+#: Log-odds beyond which a probability says nothing about the score it was made of.
+_SATURATED = 10.0
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,12 @@ class GenericScorer:
     """The trained clones of a tree, nodes in level order."""
 
     nodes: list[FittedNode]
+    X_is_checked: bool
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row at each node, shape (n_rows, n_nodes)."""
         out = np.empty((X.shape[0], len(self.nodes)))
-        with np.errstate(divide="ignore"):  # learners that take the logarithm of 0
+        with self._quietly():
             for k, node in enumerate(self.nodes):
                 node.log_odds(X, out[:, k])
         if np.isnan(out).any():
@@ -51,6 +55,23 @@ class GenericScorer:
                 f"{type(self.nodes[k].estimator).__name__} answered NaN at node {k} of the tree."
             )
         return out
+
+    def node_log_odds(self, node: int, X: Matrix) -> FloatArray:
+        """Log-odds of going left for each row at one node."""
+        out = np.empty(X.shape[0])
+        with self._quietly():
+            self.nodes[node].log_odds(X, out)
+        return out
+
+    def is_trained(self, node: int) -> bool:
+        """Whether a node had rows on both sides to learn from."""
+        return self.nodes[node].estimator is not None
+
+    @contextmanager
+    def _quietly(self) -> Iterator[None]:
+        """Without checking X again at every node, or warning of logarithms of 0."""
+        with config_context(assume_finite=self.X_is_checked), np.errstate(divide="ignore"):
+            yield
 
 
 @dataclass(frozen=True)
@@ -75,14 +96,18 @@ class FittedNode:
     prior: float
 
     def log_odds(self, X: Matrix, out: FloatArray) -> None:
-        """Write the log-odds of going left for each row: finite, unless the learner answers NaN."""
+        """Write the log-odds of going left for each row."""
         if self.estimator is None:
             out[:] = self.prior
             return
         answer = np.asarray(getattr(self.estimator, self.method)(X), dtype=np.float64)
         if self.method == "decision_function":
-            np.multiply(answer, self.sign, out=out)
-        elif self.method == "predict_log_proba":
+            np.multiply(answer.reshape(len(out)), self.sign, out=out)
+            return
+        if answer.shape != (len(out), 2):
+            name = type(self.estimator).__name__
+            raise ValueError(f"{name}.{self.method} answered with shape {answer.shape}, not (n_rows, 2).")
+        if self.method == "predict_log_proba":
             from_log_probabilities(answer, self.sign, out)
         else:
             from_probabilities(answer, self.sign, out)
@@ -94,7 +119,8 @@ class GenericLearner:
     Parameters
     ----------
     estimator : scikit-learn classifier
-        It must be able to answer with probabilities.
+    calibrated : bool
+        Whether its answers will be calibrated; if not, it must be able to answer with probabilities.
 
     Raises
     ------
@@ -102,11 +128,15 @@ class GenericLearner:
         If the estimator is not a classifier, or cannot give probabilities.
     """
 
-    def __init__(self, estimator: Any) -> None:
-        _check_probabilistic(estimator)
+    def __init__(self, estimator: Any, *, calibrated: bool = False) -> None:
+        _check_classifier(estimator)
+        if not hasattr(type(estimator), "predict_proba"):
+            _check_scores(estimator, calibrated)
+        self.calibrated = calibrated
         self.estimator = estimator
         self._template = clone(estimator)  # deepcopy of a fresh clone is a clone, several times faster
         self._open_seeds = _open_seeds(estimator)
+        self._takes_X_as_it_is = not any("__" in name for name in estimator.get_params(deep=True))
 
     @property
     def description(self) -> str:
@@ -114,7 +144,13 @@ class GenericLearner:
         return f"generic: one clone of {type(self.estimator).__name__} per node"
 
     def fit(
-        self, task: NodeTask, *, random_state: Any, n_jobs: int | None = None, verbose: bool = False
+        self,
+        task: NodeTask,
+        *,
+        random_state: Any,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        title: str = "",
     ) -> GenericScorer:
         """Train all nodes.
 
@@ -127,19 +163,22 @@ class GenericLearner:
             does not depend on who trains which node.
         n_jobs, verbose
             As in scikit-learn.
+        title : str
+            Put before the progress report.
         """
         self._check_weights(task)
         seeds = random_state.randint(np.iinfo(np.int32).max, size=task.tree.n_nodes)
-        progress = Progress(f"training {task.tree.n_nodes} nodes") if verbose else None
-        batches = _batches(task.node_size, _BATCHES_PER_JOB * effective_n_jobs(n_jobs))
+        progress = Progress(f"{title}training {task.tree.n_nodes} nodes") if verbose else None
+        batches = even_batches(task.node_size, n_jobs)
         work = [(self, task.prepared(), batch, seeds[batch]) for batch in batches]
         results = run(_fit_batch, work, n_jobs=n_jobs, progress=progress)
-        return GenericScorer([node for batch in results for node in batch])
+        return GenericScorer([node for batch in results for node in batch], self._takes_X_as_it_is)
 
     def _check_weights(self, task: NodeTask) -> None:
-        if task.sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
+        if task.sample_weight is not None and not _takes_weight(self.estimator):
             raise TypeError(
-                f"sample_weight was given, but {type(self.estimator).__name__} cannot be fitted with it."
+                f"sample_weight was given, but {type(self.estimator).__name__} cannot be fitted with it; "
+                "a pipeline can when scikit-learn's metadata routing is enabled and its step requests it."
             )
 
     def fit_node(self, task: NodeTask, node: int, seed: int) -> FittedNode:
@@ -163,25 +202,22 @@ class GenericLearner:
         if self._open_seeds:
             estimator.set_params(**dict.fromkeys(self._open_seeds, seed))
         estimator.fit(X, target, **({} if weight is None else {"sample_weight": weight}))
-        method = _probability_method(estimator, X[:: max(1, len(rows) // _PROBE_ROWS)])
-        return FittedNode(estimator, method, 1.0 if left_is_positive else -1.0, prior)
+        if not hasattr(estimator, "predict_proba"):
+            _check_scores(estimator, self.calibrated)
+        sign = (1.0 if left_is_positive else -1.0) * _orientation(estimator)
+        return FittedNode(estimator, _probability_method(estimator, X), sign, prior)
 
 
 def _fit_batch(learner: GenericLearner, task: NodeTask, nodes: range, seeds: IntArray) -> list[FittedNode]:
-    # The root sees every row, and its clone every parameter: what scikit-learn checked there holds below.
     fitted = []
-    for node, seed in zip(nodes, seeds, strict=True):
-        with config_context(skip_parameter_validation=node > 0, assume_finite=node > 0):
-            fitted.append(learner.fit_node(task, node, int(seed)))
+    with config_context(assume_finite=learner._takes_X_as_it_is):  # X was checked once
+        for node, seed in zip(nodes, seeds, strict=True):
+            try:
+                fitted.append(learner.fit_node(task, node, int(seed)))
+            except Exception as error:
+                error.add_note(f"This was at node {node} of the tree, which has {task.node_size[node]} rows.")
+                raise
     return fitted
-
-
-def _batches(node_size: IntArray, n_batches: int) -> list[range]:
-    """Consecutive nodes, cut so that every batch has about the same number of rows."""
-    work = np.cumsum(node_size)
-    batch_of_node = (work - node_size) * n_batches // max(1, work[-1])
-    edges = [0, *(np.flatnonzero(np.diff(batch_of_node)) + 1).tolist(), len(node_size)]
-    return [range(a, b) for a, b in pairwise(edges)]
 
 
 def _highest_class_is_left(task: NodeTask, node: int) -> bool:
@@ -190,23 +226,46 @@ def _highest_class_is_left(task: NodeTask, node: int) -> bool:
     return bool(np.argmax(classes) < tree.split[node] - tree.start[node])
 
 
+def _takes_weight(estimator: Any) -> bool:
+    if has_fit_parameter(estimator, "sample_weight") or get_config()["enable_metadata_routing"]:
+        return True
+    passes_on = any(p.kind is p.VAR_KEYWORD for p in signature(estimator.fit).parameters.values())
+    return passes_on and not isinstance(estimator, Pipeline)
+
+
+def _orientation(estimator: Any) -> int:
+    """+1 where the second class of a fitted classifier is target 1, -1 where it lists 1 before 0."""
+    classes = np.asarray(getattr(estimator, "classes_", [0, 1])).tolist()
+    if classes not in ([0, 1], [1, 0]):
+        name = type(estimator).__name__
+        raise ValueError(f"{name} was fitted on the classes 0 and 1, but its classes_ are {classes}.")
+    return 1 if classes == [0, 1] else -1
+
+
 def _open_seeds(estimator: Any) -> list[str]:
     """Every ``random_state`` of an estimator and its parts that the user left at None."""
     params = estimator.get_params(deep=True)
     return [name for name in params if name.split("__")[-1] == "random_state" and params[name] is None]
 
 
-def _check_probabilistic(estimator: Any) -> None:
+def _check_classifier(estimator: Any) -> None:
     if isinstance(estimator, type):
         name = estimator.__name__
         raise TypeError(f"estimator must be an instance, got the class {name}; write {name}().")
-    name = type(estimator).__name__
     if not hasattr(estimator, "fit") or not is_classifier(estimator):
+        name = type(estimator).__name__
         raise TypeError(f"estimator must be a scikit-learn classifier, got {name}, which is not.")
-    if not hasattr(estimator, "predict_proba"):
+
+
+def _check_scores(estimator: Any, calibrated: bool) -> None:
+    """Without probabilities, scores will do if they are calibrated."""
+    name = type(estimator).__name__
+    if not hasattr(estimator, "decision_function"):
+        raise TypeError(f"{name} has neither predict_proba nor decision_function to calibrate.")
+    if not calibrated:
         raise TypeError(
             f"{name} has no predict_proba, so it cannot say how likely each side of a node is. Choose a "
-            f"classifier that can, or make probabilities of its scores: CalibratedClassifierCV({name}())."
+            "classifier that can, or make probabilities of its scores: internal_calibration='platt'."
         )
 
 
@@ -229,12 +288,21 @@ def _probability_method(estimator: Any, X: Matrix) -> str:
     """
     if type(estimator) in _KNOWN_METHODS:
         return _KNOWN_METHODS[type(estimator)]
+    if not hasattr(estimator, "predict_proba"):
+        return "decision_function"  # scores, to be calibrated
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
-        positive = np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, 1]
-        if scores.ndim == 1 and np.allclose(expit(scores), positive, rtol=1e-4, atol=1e-6):
+        if scores.ndim == 1 and _is_log_odds(estimator, X, scores):
             return "decision_function"
     return "predict_log_proba" if hasattr(estimator, "predict_log_proba") else "predict_proba"
+
+
+def _is_log_odds(estimator: Any, X: Matrix, scores: FloatArray) -> bool:
+    """Try it on the rows nearest to the boundary; far from it, any probability rounds to 0 or 1."""
+    near = np.argsort(np.abs(scores))[:_PROBE_ROWS]
+    positive = np.asarray(estimator.predict_proba(X[near]), dtype=np.float64)[:, 1]
+    telling = np.abs(scores[near]) < _SATURATED
+    return bool(telling.any()) and np.allclose(expit(scores[near]), positive, rtol=1e-4, atol=1e-6)
 
 
 #: Learners that need not be tried. Naive Bayes computes log-probabilities and exponentiates them;

@@ -37,7 +37,7 @@ class GrowingTask:
         return len(self.classes)
 
     @cached_property
-    def class_weight(self) -> FloatArray:
+    def weight_of_class(self) -> FloatArray:
         """Total weight of the rows of each class."""
         return np.bincount(self.codes, self.sample_weight, self.n_classes).astype(np.float64)
 

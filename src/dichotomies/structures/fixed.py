@@ -14,27 +14,30 @@ class FixedTree(Structure):
     Parameters
     ----------
     tree : ClassTree or nested lists of labels
-        Its leaves must be exactly the classes it is asked for.
+        It must have a leaf for every class it is asked for; classes that do not occur are left out. Where
+        the labels are asked for by number, as scikit-learn's meta-estimators do, class i is the i-th
+        label in sorted order.
     """
 
     def __init__(self, tree: Any) -> None:
         self.tree = tree
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
-        if isinstance(self.tree, ClassTree):
-            return self.tree.over(task.classes)
-        return ClassTree.from_nested(self.tree, task.classes)
+        tree = self.tree if isinstance(self.tree, ClassTree) else ClassTree.from_nested(self.tree)
+        classes = set(task.classes.tolist())
+        if not classes <= set(tree.classes.tolist()) and _are_codes(classes, tree.n_classes):
+            tree = ClassTree(tree.leaf_order, tree.split_depth)
+        occurring = classes & set(tree.classes.tolist())
+        return (tree.restrict(occurring) if occurring else tree).over(task.classes)
+
+
+def _are_codes(classes: set[Any], n_classes: int) -> bool:
+    """Whether these look like the numbers of the classes rather than their labels."""
+    return all(type(label) is int and 0 <= label < n_classes for label in classes)
 
 
 def resolve(structure: Any) -> Structure:
     """Turn a name, a structure, a `ClassTree` or nested labels into a structure."""
-    if isinstance(structure, Structure):
-        return structure
-    if isinstance(structure, str):
-        return STRUCTURES.create(structure)
     if isinstance(structure, ClassTree | list | tuple):
         return FixedTree(structure)
-    raise TypeError(
-        f"structure must be one of {STRUCTURES.names()}, a structure object, a ClassTree or nested lists "
-        f"of labels, got {structure!r}."
-    )
+    return STRUCTURES.resolve(structure, Structure)

@@ -123,7 +123,10 @@ class ClassTree:
                 f"A tree over {len(labels)} leaves has {len(labels) - 1} splits, got {len(split_rank)}."
             )
         known, leaf_order = codes_of(labels, classes)
-        nodes = level_order(np.asarray(split_rank).tolist())
+        ranks = np.asarray(split_rank, dtype=np.float64)
+        if np.isnan(ranks).any():
+            raise ValueError("The ranks of splits must be numbers, but one is NaN.")
+        nodes = level_order(ranks.tolist())
         left, right = _children(nodes.start, nodes.split, nodes.parent)
         arrays = {
             "classes": known,
@@ -177,7 +180,12 @@ class ClassTree:
         ClassTree.from_nested([['cat', 'dog'], 'ant'])
         """
         leaves, split_depth = layout.from_parents(parents)
-        return cls(leaves if labels is None else [labels[leaf] for leaf in leaves], split_depth)
+        if labels is None:
+            return cls(leaves, split_depth)
+        try:
+            return cls([labels[leaf] for leaf in leaves], split_depth)
+        except (IndexError, KeyError) as error:
+            raise ValueError("labels must have an entry for every node that is a leaf.") from error
 
     @classmethod
     def from_linkage(
@@ -256,8 +264,8 @@ class ClassTree:
         >>> [tree.leaf_labels[a:b].tolist() for a, b in zip(tree.cut(1).start, tree.cut(1).stop)]
         [['cat', 'dog'], ['ant']]
         """
-        if depth < 0:
-            raise ValueError(f"depth must be 0 or more, got {depth}.")
+        if depth != int(depth) or depth < 0:
+            raise ValueError(f"depth must be a whole number, 0 or more, got {depth}.")
         nodes = np.flatnonzero(self.depth == depth)
         leaves = np.flatnonzero(self.leaf_depth <= depth)
         start = np.concatenate([self.start[nodes], leaves])
@@ -270,7 +278,7 @@ class ClassTree:
 
     def over(self, classes: Sequence[Any] | LabelArray) -> ClassTree:
         """The same tree with its codes taken from `classes`, which must be exactly its labels."""
-        return ClassTree(self.leaf_labels, self._split_depth(), classes)
+        return ClassTree(self.leaf_labels, self.split_depth, classes)
 
     def restrict(self, labels: Iterable[Any]) -> ClassTree:
         """The same tree with only some of its classes; nodes left with one side disappear.
@@ -287,9 +295,9 @@ class ClassTree:
             raise KeyError(f"restrict() needs classes of this tree, but was given {given}.")
         kept = np.flatnonzero(np.isin(self.leaf_labels, wanted))
         # Two kept neighbours part at the shallowest of the splits between them.
-        inner = self._split_depth()[kept[0] : kept[-1]]
+        inner = self.split_depth[kept[0] : kept[-1]]
         ranks = np.minimum.reduceat(inner, kept[:-1] - kept[0]) if len(kept) > 1 else inner
-        return ClassTree(self.leaf_labels[kept], ranks)
+        return ClassTree(self.leaf_labels[kept], ranks, self.classes[np.isin(self.classes, wanted)])
 
     def draw(self, max_lines: int = 40) -> str:
         """Text drawing: nodes with their numbers, the lower levels elided beyond `max_lines`."""
@@ -297,14 +305,15 @@ class ClassTree:
 
     # ------------------------------------------------------------------ as a value
 
-    def _split_depth(self) -> IntArray:
-        """Depth of the node that separates each leaf from the next."""
+    @property
+    def split_depth(self) -> IntArray:
+        """Depth of the node that separates each leaf from the next; with the leaves, this is the tree."""
         depth = np.empty(self.n_nodes, dtype=np.intp)
         depth[self.split - 1] = self.depth
         return depth
 
     def _key(self) -> tuple[Any, ...]:
-        return tuple(self.leaf_labels.tolist()), tuple(self.classes.tolist()), self._split_depth().tobytes()
+        return tuple(self.leaf_labels.tolist()), tuple(self.classes.tolist()), self.split_depth.tobytes()
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, ClassTree) else NotImplemented
@@ -313,7 +322,7 @@ class ClassTree:
         return hash(self._key())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ClassTree, (self.leaf_labels, self._split_depth(), self.classes)
+        return ClassTree, (self.leaf_labels, self.split_depth, self.classes)
 
     def __repr__(self) -> str:
         if self.n_classes <= _REPR_CLASSES:

@@ -20,7 +20,7 @@ def draw(tree: ClassTree, max_lines: int) -> str:
     if max_lines < 1:
         raise ValueError(f"max_lines must be at least 1, got {max_lines}.")
     n_open = (max_lines - 1) // 2
-    names = [_clip(str(label), _NAME_WIDTH) for label in tree.leaf_labels.tolist()]
+    names = [_clip(" ".join(str(label).split()), _NAME_WIDTH) for label in tree.leaf_labels.tolist()]
     left, right = tree.left.tolist(), tree.right.tolist()
     lines = []
     pending: list[tuple[int, str, str]] = [(0 if tree.n_nodes else ~0, "", "")]

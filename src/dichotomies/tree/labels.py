@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
     from dichotomies._typing import IntArray, LabelArray
 
-_KINDS = {"strings": (str,), "booleans": (bool, np.bool_), "numbers": (int, float, np.integer, np.floating)}
+_KINDS = {
+    "strings": (str,),
+    "bytes": (bytes,),
+    "booleans": (bool, np.bool_),
+    "numbers": (int, float, np.integer, np.floating),
+}
 
 
 def _kind(label: Any) -> str:
@@ -49,13 +54,15 @@ def codes_of(leaves: LabelArray, classes: Sequence[Any] | LabelArray | None) -> 
         raise ValueError(f"Class {label!r} stands at {count} leaves of the tree." if count else "Empty tree.")
     known = np.unique(leaves) if classes is None else np.asarray(classes).copy()
     code = {name: i for i, name in enumerate(known.tolist())}
+    if len(code) != len(known):
+        twice = Counter(known.tolist()).most_common(1)[0][0]
+        raise ValueError(f"Class {twice!r} is given twice.")
+    if missing := set(code) - set(names):
+        raise ValueError(f"Class {min(missing, key=repr)!r} is missing from the tree.")
     for name in names:
         if name not in code:
             raise ValueError(
                 f"The tree has a leaf {name!r}, which is not among the {len(code)} classes. "
                 "ClassTree.restrict() leaves out classes that do not occur."
             )
-    if len(names) < len(code):
-        missing = set(code) - set(names)
-        raise ValueError(f"Class {min(missing, key=repr)!r} is missing from the tree.")
     return known, np.array([code[name] for name in names], dtype=np.intp)

@@ -58,6 +58,8 @@ def from_edges(edges: Iterable[tuple[Hashable, Hashable]]) -> Layout:
     children: dict[Hashable, list[Hashable]] = {}
     parent_of: dict[Hashable, Hashable] = {}
     for parent, child in edges:
+        if child in parent_of and parent_of[child] == parent:
+            raise ValueError(f"The edge from {parent!r} to {child!r} is given twice.")
         if child in parent_of:
             raise ValueError(
                 f"Every node of a class tree has one parent, but {child!r} is the child of both "
@@ -95,14 +97,19 @@ def from_parents(parents: Mapping[Hashable, Hashable] | Sequence[int] | IntArray
     """Mapping child -> parent, or ``parents[i]`` the number of node i's parent and -1 at the root."""
     if isinstance(parents, Mapping):
         return from_edges((parent, child) for child, parent in parents.items())
-    numbers = [int(parent) for parent in parents]
+    numbers = list(parents)
     for child, parent in enumerate(numbers):
-        if not -1 <= parent < len(numbers) or parent == child:
+        if parent != int(parent) or not -1 <= parent < len(numbers) or parent == child:
             raise ValueError(
                 f"The parent of node {child} is given as {parent}: expected another node from 0 to "
                 f"{len(numbers) - 1}, or -1 for the root."
             )
-    return from_edges((parent, child) for child, parent in enumerate(numbers) if parent >= 0)
+    roots = [child for child, parent in enumerate(numbers) if parent == -1]
+    if len(roots) != 1:
+        raise ValueError(f"Exactly one node has parent -1, the root; here it is the nodes {roots[:5]}.")
+    if len(numbers) == 1:
+        return Layout([0], [])
+    return from_edges((int(parent), child) for child, parent in enumerate(numbers) if parent >= 0)
 
 
 def from_linkage(linkage: npt.ArrayLike, labels: Sequence[Any] | LabelArray | None) -> Layout:
@@ -116,4 +123,5 @@ def from_linkage(linkage: npt.ArrayLike, labels: Sequence[Any] | LabelArray | No
     layout = _walk(2 * n_leaves - 2, lambda i: pairs[i - n_leaves] if i >= n_leaves else None)
     if labels is None:
         return layout
-    return layout._replace(leaves=[labels[i] for i in layout.leaves])
+    names = list(labels)  # by position, whatever the index of a pandas Series says
+    return layout._replace(leaves=[names[i] for i in layout.leaves])

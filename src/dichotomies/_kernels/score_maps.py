@@ -1,0 +1,151 @@
+"""Applying many maps from score to log-odds, and what the answers cost."""
+
+import numpy as np
+import numpy.typing as npt
+
+from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.logistic import softplus
+from dichotomies._typing import BoolArray, FloatArray, IntArray
+
+AFFINE, BETA, LINEAR, STEPS = 0, 1, 2, 3
+ROWS_AT_A_TIME = 64
+
+
+@kernel
+def last_at_or_below(knots: FloatArray, score: float) -> int:
+    """Index of the last knot that is <= score; 0 if there is none."""
+    start, n = 0, len(knots)
+    while n > 1:  # without a branch that depends on the data: those cost more than the comparisons
+        half = n >> 1
+        start = start + half if knots[start + half] <= score else start
+        n -= half
+    return start
+
+
+@kernel
+def apply_knots(scores: FloatArray, steps: bool, knots: FloatArray, probabilities: FloatArray) -> None:
+    """Replace scores by log-odds of the probabilities at the knots, interpolated unless they are steps."""
+    for i in range(len(scores)):
+        j = last_at_or_below(knots, scores[i])
+        p = probabilities[j]
+        if not steps and j < len(knots) - 1:
+            part = max(scores[i] - knots[j], 0.0) / (knots[j + 1] - knots[j])
+            p += part * (probabilities[j + 1] - p)
+        scores[i] = p / (1.0 - p)
+    for i in range(len(scores)):
+        scores[i] = np.log(scores[i])
+
+
+@kernel
+def apply_one(
+    kind: int, parameters: FloatArray, knots: FloatArray, probabilities: FloatArray, scores: FloatArray
+) -> None:
+    """Replace scores by one map's log-odds."""
+    a, b, c = parameters
+    if kind == AFFINE:
+        for i in range(len(scores)):
+            scores[i] = a * scores[i] + b
+    elif kind == BETA:
+        for i in range(len(scores)):
+            scores[i] = b * softplus(scores[i]) - a * softplus(-scores[i]) + c
+    else:
+        apply_knots(scores, kind == STEPS, knots, probabilities)
+
+
+@kernel
+def apply_to_segments(
+    kinds: npt.NDArray[np.int8],
+    parameters: FloatArray,
+    knot_offsets: IntArray,
+    knots: FloatArray,
+    probabilities: FloatArray,
+    offsets: IntArray,
+    scores: FloatArray,
+) -> None:
+    """Replace the scores (n,) by log-odds; segment k belongs to map k."""
+    for k in range(len(kinds)):
+        own = slice(knot_offsets[k], knot_offsets[k + 1])
+        rows = slice(offsets[k], offsets[k + 1])
+        apply_one(kinds[k], parameters[k], knots[own], probabilities[own], scores[rows])
+
+
+@kernel
+def apply_to_columns(
+    kinds: npt.NDArray[np.int8],
+    parameters: FloatArray,
+    knot_offsets: IntArray,
+    knots: FloatArray,
+    probabilities: FloatArray,
+    scores: FloatArray,
+) -> None:
+    """Replace the scores (n_rows, m) by log-odds; column k belongs to map k.
+
+    A few rows at a time, so that the memory of neighbouring columns is still at hand for the next map.
+    """
+    buffer = np.empty(ROWS_AT_A_TIME)
+    for begin in range(0, scores.shape[0], ROWS_AT_A_TIME):
+        n = min(ROWS_AT_A_TIME, scores.shape[0] - begin)
+        for k in range(scores.shape[1]):
+            own = slice(knot_offsets[k], knot_offsets[k + 1])
+            for i in range(n):
+                buffer[i] = scores[begin + i, k]
+            apply_one(kinds[k], parameters[k], knots[own], probabilities[own], buffer[:n])
+            for i in range(n):
+                scores[begin + i, k] = buffer[i]
+
+
+@kernel
+def losses(log_odds: FloatArray, targets: BoolArray, out: FloatArray) -> None:
+    """Write the negative log-likelihood of every row: ``log(1 + exp(-z))`` or, if negative, ``exp(z)``."""
+    for i in range(len(targets)):
+        out[i] = softplus(-log_odds[i] if targets[i] else log_odds[i])
+
+
+@kernel
+def segment_sums(values: FloatArray, weights: FloatArray, offsets: IntArray, out: FloatArray) -> None:
+    """Write the weighted sum of each segment's values."""
+    for k in range(len(offsets) - 1):
+        total = 0.0
+        for i in range(offsets[k], offsets[k + 1]):
+            total += weights[i] * values[i]
+        out[k] = total
+
+
+@kernel
+def deal_folds(
+    targets: BoolArray, weights: FloatArray, offsets: IntArray, n_folds: int, out: IntArray
+) -> None:
+    """Write a fold for every row: each side of each segment is dealt evenly, in a shuffled order.
+
+    Every run of `n_folds` rows of one side goes to all folds, in an order drawn by a generator
+    that starts anew with each segment, so that a segment's folds do not depend on its neighbours.
+    Rows without weight take no part.
+    """
+    decks = np.empty((2, n_folds), np.intp)
+    dealt = np.empty(2, np.intp)
+    for k in range(len(offsets) - 1):
+        decks[0], decks[1] = np.arange(n_folds), np.arange(n_folds)[::-1]
+        dealt[:] = n_folds
+        state = np.uint64(0x9E3779B97F4A7C15)
+        for i in range(offsets[k], offsets[k + 1]):
+            if weights[i] <= 0.0:
+                out[i] = 0
+                continue
+            side = 1 if targets[i] else 0
+            if dealt[side] == n_folds:
+                state = shuffle(decks[side], state)
+                dealt[side] = 0
+            out[i] = decks[side, dealt[side]]
+            dealt[side] += 1
+
+
+@kernel
+def shuffle(deck: IntArray, state: np.uint64) -> np.uint64:
+    """Shuffle in place by a 64-bit xorshift generator; return its next state."""
+    for j in range(len(deck) - 1, 0, -1):
+        state ^= state << np.uint64(13)
+        state ^= state >> np.uint64(7)
+        state ^= state << np.uint64(17)
+        other = np.intp((state >> np.uint64(33)) % np.uint64(j + 1))
+        deck[j], deck[other] = deck[other], deck[j]
+    return state

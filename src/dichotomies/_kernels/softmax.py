@@ -1,0 +1,203 @@
+"""Sums over rows of a softmax whose inputs are scaled and shifted class by class, in single precision.
+
+Every row is taken through four short loops while it is in the cache: scaled inputs, their maximum, their
+exponentials, and sums for each class. Each loop is one that LLVM turns into vector instructions, which is
+why the exponential is a polynomial and the maximum is one of integers (floating-point maxima stay scalar).
+Reassociation is allowed here: sums of a few thousand positive terms lose nothing by it, and nothing in
+these loops is infinite or NaN. The caller adds up blocks of rows in double precision.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dichotomies._kernels.compile import kernel, vector_kernel
+from dichotomies._typing import FloatArray, IntArray
+
+SingleArray: TypeAlias = npt.NDArray[np.float32]
+
+_F = np.float32
+_LOWEST = _F(-87.0)  # exp of less is below the normal numbers of single precision
+_LOG2_E = _F(1.4426950408889634)
+_LN2_HIGH, _LN2_LOW = _F(0.693359375), _F(-2.12194440e-4)
+_HALF, _ONE = _F(0.5), _F(1.0)
+_C2, _C3, _C4 = _F(5.0000001201e-1), _F(1.6666665459e-1), _F(4.1665795894e-2)
+_C5, _C6, _C7 = _F(8.3334519073e-3), _F(1.3981999507e-3), _F(1.9875691500e-4)
+_MAGNITUDE, _SIGN_SHIFT = np.int32(0x7FFFFFFF), np.int32(31)
+_BIAS, _MANTISSA_BITS = np.int32(127), np.int32(23)
+
+
+@vector_kernel
+def exponential(x: np.float32) -> np.float32:
+    """``exp(x)`` for x <= 0 to 3e-7, by the polynomial of the Cephes library; 1e-38 below -87."""
+    x = max(x, _LOWEST)
+    k = np.floor(x * _LOG2_E + _HALF)
+    r = x - k * _LN2_HIGH - k * _LN2_LOW
+    p = ((((_C7 * r + _C6) * r + _C5) * r + _C4) * r + _C3) * r + _C2
+    power = np.int32((np.int32(k) + _BIAS) << _MANTISSA_BITS)
+    return (p * r * r + r + _ONE) * power.view(np.float32)
+
+
+@vector_kernel
+def _scale(
+    row: FloatArray,
+    shift: np.float32,
+    floor: np.float32,
+    scale: SingleArray,
+    bias: SingleArray,
+    out: SingleArray,
+) -> None:
+    for c in range(len(out)):
+        out[c] = scale[c] * max(np.float32(row[c]) - shift, floor) + bias[c]
+
+
+@kernel
+def _maximum(bits: IntArray) -> np.int32:
+    """The bits of the largest number, found among integers in the same order as the numbers."""
+    top = np.int32(-0x7FFFFFFF)
+    for c in range(len(bits)):
+        top = max(top, bits[c] ^ ((bits[c] >> _SIGN_SHIFT) & _MAGNITUDE))
+    return np.int32(top ^ ((top >> _SIGN_SHIFT) & _MAGNITUDE))
+
+
+@vector_kernel
+def _exponentials(top: np.float32, out: SingleArray) -> float:
+    """Replace z by ``exp(z - top)`` and return the sum."""
+    total = np.float32(0.0)
+    for c in range(len(out)):
+        e = exponential(out[c] - top)
+        out[c] = e
+        total += e
+    return total
+
+
+@vector_kernel
+def _add_moments(
+    row: FloatArray,
+    shift: np.float32,
+    floor: np.float32,
+    factor: np.float32,
+    e: SingleArray,
+    out: SingleArray,
+) -> None:
+    """Add p and p x to the first two rows of `out`."""
+    p_sum, px_sum = out[0], out[1]
+    for c in range(len(e)):
+        p = e[c] * factor
+        p_sum[c] += p
+        px_sum[c] += p * max(np.float32(row[c]) - shift, floor)
+
+
+@vector_kernel
+def _add_curvature(
+    row: FloatArray,
+    shift: np.float32,
+    floor: np.float32,
+    inverse: np.float32,
+    weight: np.float32,
+    e: SingleArray,
+    out: SingleArray,
+) -> None:
+    """Add q, q x and q x^2 with q = p (1 - p) to the last three rows of `out`."""
+    q_sum, qx_sum, qxx_sum = out[2], out[3], out[4]
+    for c in range(len(e)):
+        x = max(np.float32(row[c]) - shift, floor)
+        p = e[c] * inverse
+        q = weight * p * (_ONE - p)
+        q_sum[c] += q
+        qx_sum[c] += q * x
+        qxx_sum[c] += q * x * x
+
+
+@kernel
+def class_sums(
+    log_proba: FloatArray,
+    shift: SingleArray,
+    floor: SingleArray,
+    codes: IntArray,
+    weight: SingleArray,
+    scale: SingleArray,
+    bias: SingleArray,
+    curvature: bool,
+    out: SingleArray,
+) -> float:
+    """Negative log-likelihood of a block of rows, and the sums its derivatives are made of.
+
+    With ``x = max(log_proba - shift, floor)``, ``z = scale x + bias`` and ``p = softmax(z)``, the rows of
+    `out` gain, for each class, the weighted sums of p, p x, and if `curvature` of p (1 - p) times 1, x
+    and x^2.
+
+    Parameters
+    ----------
+    log_proba : (n_rows, n_classes), float32 or float64
+    shift, floor, codes, weight : (n_rows,)
+    scale, bias : (n_classes,)
+    out : (5, n_classes)
+        Added to.
+    """
+    n_rows, n_classes = log_proba.shape
+    z = np.empty(n_classes, dtype=np.float32)
+    bits = z.view(np.int32)
+    top = np.empty(1, dtype=np.int32)
+    top_value = top.view(np.float32)
+    loss = 0.0
+    for i in range(n_rows):
+        row = log_proba[i]
+        _scale(row, shift[i], floor[i], scale, bias, z)
+        top[0] = _maximum(bits)
+        own = z[codes[i]]
+        total = _exponentials(top_value[0], z)
+        loss += weight[i] * (np.log(np.float64(total)) + top_value[0] - own)
+        _add_moments(row, shift[i], floor[i], np.float32(weight[i] / total), z, out)
+        if curvature:
+            _add_curvature(row, shift[i], floor[i], np.float32(_ONE / total), weight[i], z, out)
+    return loss
+
+
+@vector_kernel
+def _expectations(
+    row: FloatArray, shift: np.float32, floor: np.float32, centre: np.float32, e: SingleArray
+) -> tuple[float, float]:
+    """Sums of e (x - centre) and e (x - centre)^2."""
+    first, second = np.float32(0.0), np.float32(0.0)
+    for c in range(len(e)):
+        x = max(np.float32(row[c]) - shift, floor) - centre
+        first += e[c] * x
+        second += e[c] * x * x
+    return first, second
+
+
+@kernel
+def scale_sums(
+    log_proba: FloatArray,
+    shift: SingleArray,
+    floor: SingleArray,
+    codes: IntArray,
+    weight: SingleArray,
+    scale: SingleArray,
+    bias: SingleArray,
+) -> tuple[float, float, float]:
+    """Negative log-likelihood and its first two derivatives in a factor common to all of `scale`.
+
+    The derivatives are those at the factor 1 with `scale` constant over the classes, that is, in x.
+    """
+    n_rows, n_classes = log_proba.shape
+    z = np.empty(n_classes, dtype=np.float32)
+    bits = z.view(np.int32)
+    top = np.empty(1, dtype=np.int32)
+    top_value = top.view(np.float32)
+    loss, slope, curvature = 0.0, 0.0, 0.0
+    for i in range(n_rows):
+        row = log_proba[i]
+        own = max(np.float32(row[codes[i]]) - shift[i], floor[i])
+        _scale(row, shift[i], floor[i], scale, bias, z)
+        top[0] = _maximum(bits)
+        own_z = z[codes[i]]
+        total = np.float64(_exponentials(top_value[0], z))
+        first, second = _expectations(row, shift[i], floor[i], own, z)
+        mean = first / total
+        loss += weight[i] * (np.log(total) + top_value[0] - own_z)
+        slope += weight[i] * mean
+        curvature += weight[i] * (second / total - mean * mean)
+    return loss, slope, curvature

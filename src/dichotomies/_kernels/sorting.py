@@ -1,0 +1,63 @@
+"""Sorting every segment of a flat array, in linear time where the scores are spread out."""
+
+import numpy as np
+
+from dichotomies._kernels.compile import kernel
+from dichotomies._typing import FloatArray, IntArray
+
+#: Rows up to which insertion is the fastest way to sort.
+FEW = 32
+
+
+@kernel
+def insert(values: FloatArray, order: IntArray) -> None:
+    """Sort `values`, and `order` with them, by insertion: fast where few values are far from their place."""
+    for i in range(1, len(values)):
+        value, index, j = values[i], order[i], i
+        while j > 0 and values[j - 1] > value:
+            values[j], order[j] = values[j - 1], order[j - 1]
+            j -= 1
+        values[j], order[j] = value, index
+
+
+@kernel
+def spread(scores: FloatArray, values: FloatArray, order: IntArray) -> bool:
+    """Put the scores into as many buckets of equal width as there are scores, bucket after bucket.
+
+    Returns False, with nothing written, where more than a few fall into one bucket.
+    """
+    n, low = len(scores), scores.min()
+    scale = (n - 1) / (scores.max() - low)
+    if not 0.0 < scale < np.inf:
+        return False
+    ends = np.zeros(n + 1, np.intp)
+    for i in range(n):
+        ends[int((scores[i] - low) * scale) + 1] += 1
+    if ends.max() > FEW:
+        return False
+    for i in range(n):
+        ends[i + 1] += ends[i]
+    for i in range(n):
+        bucket = int((scores[i] - low) * scale)
+        values[ends[bucket]], order[ends[bucket]] = scores[i], i
+        ends[bucket] += 1
+    return True
+
+
+@kernel
+def sort_segments(scores: FloatArray, offsets: IntArray, order: IntArray) -> None:
+    """Write the indices (n,) of the rows, segment after segment, by increasing score in each.
+
+    Buckets and then insertion; crowded scores, such as those with an outlier or many ties, by merging.
+    Rows of equal score stay in their order.
+    """
+    for k in range(len(offsets) - 1):
+        rows = slice(offsets[k], offsets[k + 1])
+        own, place = scores[rows], order[rows]
+        values = own.copy()
+        place[:] = np.arange(len(own))
+        if len(own) <= FEW or spread(own, values, place):
+            insert(values, place)
+        else:
+            place[:] = np.argsort(own, kind="mergesort")
+        place += offsets[k]

@@ -1,0 +1,120 @@
+"""What every binary calibrator is: one kernel for all nodes, and an estimator for a single scorer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from dichotomies._registry import Registry
+from dichotomies.calibrators.binary.segments import Segments
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    import numpy.typing as npt
+
+    from dichotomies._typing import BoolArray, FloatArray, LabelArray
+    from dichotomies.calibrators.binary.score_maps import ScoreMaps
+
+
+class BinaryCalibrator(BaseEstimator, ABC):
+    """Base class of binary calibrators. A subclass says how, in `fit_segments`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The negative and the positive label, after `fit`.
+    maps_ : ScoreMaps of length 1
+        The fitted map, after `fit`.
+    """
+
+    @abstractmethod
+    def fit_segments(self, segments: Segments) -> ScoreMaps:
+        """Calibrate many nodes at once.
+
+        Parameters
+        ----------
+        segments : Segments
+            The scores of m nodes.
+
+        Returns
+        -------
+        ScoreMaps
+            m maps from score to calibrated log-odds; the identity for nodes without rows.
+        """
+
+    def fit(
+        self, scores: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Calibrate one scorer.
+
+        Parameters
+        ----------
+        scores : array of shape (n,)
+            Finite scores, preferably log-odds of the positive label, of rows the scorer has not seen.
+        y : array of shape (n,)
+            Two labels; the larger is the positive one. One label is enough if it is a boolean, 0 or 1.
+        sample_weight : array of shape (n,), optional
+            Weights >= 0.
+
+        Returns
+        -------
+        self
+        """
+        flat = _checked_scores(scores)
+        self.classes_, positive = _two_sides(np.asarray(y))
+        weights = None if sample_weight is None else _checked_weights(sample_weight)
+        self.maps_ = self.fit_segments(Segments(flat, positive, np.array([0, len(flat)]), weights))
+        return self
+
+    def predict_log_odds(self, scores: npt.ArrayLike) -> FloatArray:
+        """Calibrated log-odds (n,) of the positive label."""
+        check_is_fitted(self, "maps_")
+        column = _checked_scores(scores).reshape(-1, 1).copy()
+        self.maps_.apply(column)
+        return column[:, 0]
+
+    def predict_proba(self, scores: npt.ArrayLike) -> FloatArray:
+        """Calibrated probabilities (n, 2) of the negative and the positive label."""
+        log_odds = self.predict_log_odds(scores)
+        return np.column_stack([expit(-log_odds), expit(log_odds)])
+
+
+BINARY: Registry[BinaryCalibrator] = Registry("binary calibrator", __package__ or "")
+
+
+def _checked_scores(scores: npt.ArrayLike) -> FloatArray:
+    flat = np.asarray(scores, dtype=np.float64)
+    if flat.ndim != 1:
+        raise ValueError(f"Scores must be one number per row, of shape (n,); got shape {flat.shape}.")
+    bad = np.flatnonzero(~np.isfinite(flat))
+    if len(bad):
+        raise ValueError(f"Scores must be finite; {len(bad)} are not, the first is scores[{bad[0]}].")
+    return np.ascontiguousarray(flat)
+
+
+def _checked_weights(sample_weight: npt.ArrayLike) -> FloatArray:
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError("sample_weight must be finite numbers >= 0, one per row.")
+    return weights
+
+
+def _two_sides(y: LabelArray) -> tuple[LabelArray, BoolArray]:
+    """Labels (negative, positive) and which rows are positive."""
+    if y.ndim != 1:
+        raise ValueError(f"y must be one label per row, of shape (n,); got shape {y.shape}.")
+    labels = np.unique(y)
+    if len(labels) < 2 and np.isin(labels, [0, 1]).all():
+        labels = np.array([0, 1], dtype=y.dtype)
+    if len(labels) != 2:
+        raise ValueError(
+            f"A binary calibrator needs two labels; y has {len(labels)}: {labels[:5].tolist()}. "
+            "Where only one side occurs, give booleans or 0 and 1, so that it is known which side it is."
+        )
+    return labels, y == labels[1]

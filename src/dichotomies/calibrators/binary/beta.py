@@ -1,0 +1,43 @@
+"""Beta calibration: curves that contain the identity and can bend either end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dichotomies._kernels.platt import fit_beta
+from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
+from dichotomies.calibrators.binary.score_maps import ScoreMaps
+
+if TYPE_CHECKING:
+    from dichotomies.calibrators.binary.segments import Segments
+
+
+@BINARY.register("beta")
+class BetaCalibration(BinaryCalibrator):
+    """Log-odds ``a log p - b log(1 - p) + c`` of the scores' p, with a and b >= 0, by maximum likelihood.
+
+    Scores are log-odds: ``p = 1 / (1 + exp(-score))``. A negative a or b is dropped and the others
+    are fitted again, as in the paper. The targets are Platt's, as in `PlattScaling`, so that the
+    parameters are finite. With a = b this is Platt scaling.
+
+    References
+    ----------
+    Kull, Silva Filho & Flach, *Beta calibration: a well-founded and easily implemented improvement on
+    logistic calibration for binary classifiers*, AISTATS 2017.
+
+    Examples
+    --------
+    >>> from dichotomies.calibrators.binary import BetaCalibration
+    >>> beta = BetaCalibration().fit([3.0, 2.0, 1.0, -1.0, -2.0, -3.0], [1, 0, 1, 0, 1, 0])
+    >>> beta.predict_proba([0.0]).round(2)
+    array([[0.5, 0.5]])
+    """
+
+    def fit_segments(self, segments: Segments) -> ScoreMaps:
+        """Calibrate many nodes at once; see `BinaryCalibrator`."""
+        parameters = np.empty((len(segments), 3))
+        rows = segments.scores, segments.targets, segments.row_weights, segments.offsets
+        fit_beta(*rows, parameters)
+        return ScoreMaps.beta(parameters, "beta").identity_where_empty(segments)

@@ -1,0 +1,61 @@
+"""What a calibrator is worth on rows it was not fitted to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dichotomies._kernels.score_maps import deal_folds
+from dichotomies.calibrators.binary.segments import segment_nll
+
+if TYPE_CHECKING:
+    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies.calibrators.binary.base import BinaryCalibrator
+    from dichotomies.calibrators.binary.segments import Segments
+
+
+def folds(segments: Segments, n_folds: int) -> IntArray:
+    """The fold (n,) of every row: shuffled, the same on every call, each side of a segment spread evenly."""
+    if n_folds < 2:
+        raise ValueError(f"Cross-fitting needs at least 2 folds; got {n_folds}.")
+    fold = np.empty(len(segments.scores), dtype=np.intp)
+    deal_folds(segments.targets, segments.row_weights, segments.offsets, n_folds, fold)
+    return fold
+
+
+def cross_fitted_log_odds(calibrator: BinaryCalibrator, segments: Segments, n_folds: int = 5) -> FloatArray:
+    """Log-odds (n,) of every score under a map fitted on the other folds of its own segment."""
+    fold = folds(segments, n_folds)
+    log_odds = np.empty(len(segments.scores))
+    for f in range(n_folds):
+        held_out = fold == f
+        maps = calibrator.fit_segments(segments.take(~held_out))
+        log_odds[held_out] = maps.apply_segments(segments.take(held_out))
+    return log_odds
+
+
+def cross_fitted_nll(calibrator: BinaryCalibrator, segments: Segments, n_folds: int = 5) -> FloatArray:
+    """Weighted NLL (m,) of each segment, every row calibrated by a map fitted without it.
+
+    Compare it with ``segment_nll(segments.scores, segments)``, the cost without calibration.
+
+    Parameters
+    ----------
+    calibrator : BinaryCalibrator
+        The method.
+    segments : Segments
+        The scores of m nodes.
+    n_folds : int
+        Number of folds. A segment may have fewer rows; a row without others is left as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies.calibrators.binary import PlattScaling, Segments, cross_fitted_nll, segment_nll
+    >>> scores = np.linspace(-9, 9, 40)
+    >>> rows = Segments(scores, np.sin(9 * scores) + scores / 9 > 0, [0, 40])  # too sure
+    >>> segment_nll(rows.scores, rows).round(1), cross_fitted_nll(PlattScaling(), rows).round(1)
+    (array([29.4]), array([19.]))
+    """
+    return segment_nll(cross_fitted_log_odds(calibrator, segments, n_folds), segments)

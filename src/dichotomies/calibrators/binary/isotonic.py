@@ -1,0 +1,46 @@
+"""Isotonic regression that never answers 0 or 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dichotomies._kernels.isotonic import fit_isotonic
+from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
+from dichotomies.calibrators.binary.score_maps import ScoreMaps
+
+if TYPE_CHECKING:
+    from dichotomies.calibrators.binary.segments import Segments
+
+
+@BINARY.register("isotonic")
+class IsotonicCalibration(BinaryCalibrator):
+    """The best non-decreasing curve, with finite log-odds where scikit-learn's would be 0 or 1.
+
+    Equal scores are pooled; between blocks the probability is interpolated, outside the range it is
+    that of the outermost block, as scikit-learn does. The rule for certainty: a block of weight n that
+    would answer 0 answers ``1 / (n + 2)``, or its neighbour's value if that is less; one that would
+    answer 1 answers ``(n + 1) / (n + 2)``, or its neighbour's value if that is more. With only one side
+    present the answer is therefore Laplace's. All other blocks answer their share of positive rows.
+
+    References
+    ----------
+    Zadrozny & Elkan, *Transforming classifier scores into accurate multiclass probability estimates*,
+    KDD 2002.
+
+    Examples
+    --------
+    >>> from dichotomies.calibrators.binary import IsotonicCalibration
+    >>> isotonic = IsotonicCalibration().fit([-3.0, -2.0, -1.0, 0.0, 1.0, 2.0], [0, 0, 1, 0, 1, 1])
+    >>> isotonic.predict_proba([-9.0, -1.0, 0.5, 2.0])[:, 1].round(3)
+    array([0.25 , 0.5  , 0.625, 0.75 ])
+    """
+
+    def fit_segments(self, segments: Segments) -> ScoreMaps:
+        """Calibrate many nodes at once; see `BinaryCalibrator`."""
+        n = len(segments.scores)
+        offsets, scores, probabilities = np.empty(len(segments) + 1, np.intp), np.empty(n), np.empty(n)
+        rows = segments.scores, segments.targets, segments.row_weights, segments.offsets
+        fit_isotonic(*rows, segments.order, offsets, scores, probabilities)
+        return ScoreMaps.knots(offsets, scores, probabilities, "isotonic", steps=False)

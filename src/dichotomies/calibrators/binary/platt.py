@@ -1,0 +1,45 @@
+"""Platt scaling: a logistic curve over the scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dichotomies._kernels.platt import fit_affine
+from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
+from dichotomies.calibrators.binary.score_maps import ScoreMaps
+
+if TYPE_CHECKING:
+    from dichotomies.calibrators.binary.segments import Segments
+
+
+@BINARY.register("platt")
+class PlattScaling(BinaryCalibrator):
+    """Slope and intercept over the scores, by maximum likelihood with Platt's prior-corrected targets.
+
+    The targets are ``(N+ + 1) / (N+ + 2)`` on the positive side and ``1 / (N- + 2)`` on the other, so
+    that the parameters are finite under perfect separation and with one side absent. Scores that are
+    all equal get slope 0. The slope is negative where positive rows have the lower scores.
+
+    References
+    ----------
+    Platt, *Probabilistic outputs for support vector machines*, 1999; Lin, Lin & Weng, *A note on Platt's
+    probabilistic outputs for support vector machines*, 2007.
+
+    Examples
+    --------
+    >>> from dichotomies.calibrators.binary import PlattScaling
+    >>> platt = PlattScaling().fit([5.0, -4.0, 1.0], [1, 0, 0])
+    >>> platt.maps_.parameters.round(5).tolist()
+    [[0.20261, -0.65237, 0.0]]
+    >>> platt.predict_proba([2.0]).round(3)
+    array([[0.561, 0.439]])
+    """
+
+    def fit_segments(self, segments: Segments) -> ScoreMaps:
+        """Calibrate many nodes at once; see `BinaryCalibrator`."""
+        parameters = np.empty((len(segments), 3))
+        rows = segments.scores, segments.targets, segments.row_weights, segments.offsets
+        fit_affine(*rows, True, parameters)
+        return ScoreMaps.affine(parameters, "platt").identity_where_empty(segments)

@@ -1,0 +1,149 @@
+"""The fitted calibrators of many nodes as a handful of flat arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dichotomies._kernels.score_maps import (
+    AFFINE,
+    BETA,
+    LINEAR,
+    STEPS,
+    apply_to_columns,
+    apply_to_segments,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._typing import BoolArray, FloatArray, IntArray
+    from dichotomies.calibrators.binary.segments import Segments
+
+IDENTITY = "none"
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMaps:
+    """m maps from score to calibrated log-odds, each of one of four kinds.
+
+    Parameters
+    ----------
+    kinds : int8 array of shape (m,)
+        0: ``a s + b``. 1: ``a log p - b log(1 - p) + c`` with ``p = 1 / (1 + exp(-s))``. 2: log-odds of
+        a probability that is linear between knots and constant outside them. 3: likewise, but constant
+        from each knot up to the next.
+    parameters : array of shape (m, 3)
+        a, b, c.
+    knot_offsets : integer array of shape (m + 1,)
+        Where each map's knots begin and end.
+    knot_scores, knot_probabilities : arrays of shape (n_knots,)
+        The knots, by increasing score in each map.
+    names : string array of shape (m,)
+        The method each map comes from; ``"none"`` for the identity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies.calibrators.binary import PlattScaling, ScoreMaps, Segments
+    >>> rows = Segments([5.0, -4.0, 1.0, 2.0], [True, False, False, True], [0, 3, 4])
+    >>> maps = PlattScaling().fit_segments(rows)
+    >>> scores = np.array([[1.0, 1.0]])
+    >>> maps.apply(scores)
+    >>> scores.round(3)
+    array([[-0.45 ,  0.693]])
+    >>> maps.where(np.array([True, False]), ScoreMaps.identity(2)).names.tolist()
+    ['platt', 'none']
+    """
+
+    kinds: npt.NDArray[np.int8]
+    parameters: FloatArray
+    knot_offsets: IntArray
+    knot_scores: FloatArray
+    knot_probabilities: FloatArray
+    names: npt.NDArray[np.str_]
+
+    @classmethod
+    def identity(cls, m: int) -> ScoreMaps:
+        """Make m maps that leave scores as they are."""
+        return cls._parametric(AFFINE, np.tile([1.0, 0.0, 0.0], (m, 1)), IDENTITY)
+
+    @classmethod
+    def affine(cls, parameters: FloatArray, name: str) -> ScoreMaps:
+        """Make maps ``a s + b`` from rows (a, b, 0)."""
+        return cls._parametric(AFFINE, parameters, name)
+
+    @classmethod
+    def beta(cls, parameters: FloatArray, name: str) -> ScoreMaps:
+        """Make maps ``a log p - b log(1 - p) + c`` from rows (a, b, c)."""
+        return cls._parametric(BETA, parameters, name)
+
+    @classmethod
+    def _parametric(cls, kind: int, parameters: FloatArray, name: str) -> ScoreMaps:
+        m = len(parameters)
+        kinds, no_knots = np.full(m, kind, dtype=np.int8), np.zeros(m + 1, dtype=np.intp)
+        return cls(kinds, parameters, no_knots, np.empty(0), np.empty(0), np.full(m, name))
+
+    @classmethod
+    def knots(
+        cls, offsets: IntArray, scores: FloatArray, probabilities: FloatArray, name: str, *, steps: bool
+    ) -> ScoreMaps:
+        """Make maps from knots; a map without knots is the identity. What lies behind the last is cut off."""
+        has_knots = np.diff(offsets) > 0
+        kinds = np.where(has_knots, STEPS if steps else LINEAR, AFFINE).astype(np.int8)
+        parameters = np.tile([1.0, 0.0, 0.0], (len(kinds), 1))
+        names = np.where(has_knots, name, IDENTITY)
+        n_knots = offsets[-1]
+        return cls(kinds, parameters, offsets, scores[:n_knots].copy(), probabilities[:n_knots].copy(), names)
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
+        """Give all arrays by name; ``ScoreMaps(**arrays)`` is the same maps again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def apply(self, scores: FloatArray) -> None:
+        """Replace scores (n_rows, m) by calibrated log-odds, in place; column k belongs to map k."""
+        if scores.ndim != 2 or scores.shape[1] != len(self):
+            raise ValueError(f"Scores must have a column for each of {len(self)} maps; got {scores.shape}.")
+        if scores.dtype != np.float64 or not scores.flags.c_contiguous:
+            raise ValueError("Scores are replaced in place, so they must be float64 and C-contiguous.")
+        apply_to_columns(*self._flat, scores)
+
+    def apply_segments(self, segments: Segments) -> FloatArray:
+        """Calibrated log-odds (n,) of segments' scores; segment k belongs to map k."""
+        if len(segments) != len(self):
+            raise ValueError(f"There are {len(self)} maps, but {len(segments)} segments.")
+        out = segments.scores.copy()
+        apply_to_segments(*self._flat, segments.offsets, out)
+        return out
+
+    def where(self, chosen: BoolArray, other: ScoreMaps) -> ScoreMaps:
+        """Map k of these where chosen[k], else map k of the other."""
+        chosen = np.asarray(chosen, dtype=bool)
+        sizes = np.where(chosen, np.diff(self.knot_offsets), np.diff(other.knot_offsets))
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        starts = np.where(chosen, self.knot_offsets[:-1], other.knot_offsets[:-1] + len(self.knot_scores))
+        source = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return ScoreMaps(
+            np.where(chosen, self.kinds, other.kinds),
+            np.where(chosen[:, None], self.parameters, other.parameters),
+            offsets,
+            np.concatenate([self.knot_scores, other.knot_scores])[source],
+            np.concatenate([self.knot_probabilities, other.knot_probabilities])[source],
+            np.where(chosen, self.names, other.names),
+        )
+
+    def identity_where_empty(self, segments: Segments) -> ScoreMaps:
+        """These maps, but the identity where a segment has no rows to learn from."""
+        has_rows = segments.n_rows > 0
+        return self if has_rows.all() else self.where(has_rows, ScoreMaps.identity(len(self)))
+
+    @property
+    def _flat(
+        self,
+    ) -> tuple[npt.NDArray[np.int8], FloatArray, IntArray, FloatArray, FloatArray]:
+        return self.kinds, self.parameters, self.knot_offsets, self.knot_scores, self.knot_probabilities

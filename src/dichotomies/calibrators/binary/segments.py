@@ -1,0 +1,126 @@
+"""The scores of many binary problems, one after another in flat arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dichotomies._kernels.score_maps import losses, segment_sums
+from dichotomies._kernels.sorting import sort_segments
+
+if TYPE_CHECKING:
+    from dichotomies._typing import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Scores, targets and weights of m nodes, one after another.
+
+    Parameters
+    ----------
+    scores : array of shape (n,)
+        Finite scores; log-odds of the positive side where the scorer gives them.
+    targets : boolean array of shape (n,)
+        True where a row is on the positive side; at a node of a tree, the left one.
+    offsets : integer array of shape (m + 1,)
+        Node k's rows are ``offsets[k]`` up to, not including, ``offsets[k + 1]``.
+    weights : array of shape (n,), optional
+        Weights >= 0 of the rows: weight 2 means the same as the row twice.
+
+    Examples
+    --------
+    >>> from dichotomies.calibrators.binary import Segments
+    >>> two = Segments([5.0, -4.0, 1.0, 2.0], [True, False, False, True], [0, 3, 4])
+    >>> len(two), two.n_rows
+    (2, array([3, 1]))
+    """
+
+    scores: FloatArray
+    targets: BoolArray
+    offsets: IntArray
+    weights: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        self._set("scores", np.ascontiguousarray(self.scores, dtype=np.float64))
+        self._set("targets", np.ascontiguousarray(self.targets, dtype=np.bool_))
+        self._set("offsets", np.ascontiguousarray(self.offsets, dtype=np.intp))
+        if self.weights is not None:
+            self._set("weights", np.ascontiguousarray(self.weights, dtype=np.float64))
+        n = len(self.scores)
+        if len(self.targets) != n or len(self.row_weights) != n:
+            raise ValueError(
+                f"Scores, targets and weights must be of one length; there are {n} scores, "
+                f"{len(self.targets)} targets and {len(self.row_weights)} weights."
+            )
+        ends = self.offsets[[0, -1]] if len(self.offsets) else self.offsets
+        if ends.tolist() != [0, n] or (np.diff(self.offsets) < 0).any():
+            raise ValueError(f"Offsets must rise from 0 to the number of scores, {n}; got {self.offsets}.")
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def row_weights(self) -> FloatArray:
+        """The weight of each row, 1 where none were given."""
+        return np.ones(len(self.scores)) if self.weights is None else self.weights
+
+    @cached_property
+    def n_rows(self) -> IntArray:
+        """Number of rows of each segment that have a weight above 0."""
+        return self.count(self.row_weights > 0)
+
+    @cached_property
+    def order(self) -> IntArray:
+        """Indices (n,) of the rows, segment after segment, by increasing score in each."""
+        order = np.empty(len(self.scores), dtype=np.intp)
+        sort_segments(self.scores, self.offsets, order)
+        return order
+
+    def count(self, rows: BoolArray) -> IntArray:
+        """Count the chosen rows of each segment."""
+        return np.diff(np.concatenate([[0], np.cumsum(rows)])[self.offsets])
+
+    def take(self, rows: BoolArray) -> Segments:
+        """The same segments with only the chosen rows."""
+        offsets = np.concatenate([[0], np.cumsum(self.count(rows))])
+        weights = None if self.weights is None else self.weights[rows]
+        return Segments(self.scores[rows], self.targets[rows], offsets, weights)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Weighted sum of each segment's values; `values` has one for every row."""
+        out = np.empty(len(self))
+        segment_sums(values, self.row_weights, self.offsets, out)
+        return out
+
+
+def row_nll(log_odds: FloatArray, segments: Segments) -> FloatArray:
+    """Negative log-likelihood (n,) of every row's target under these log-odds, unweighted."""
+    out = np.empty(len(segments.scores))
+    losses(np.ascontiguousarray(log_odds, dtype=np.float64), segments.targets, out)
+    return out
+
+
+def segment_nll(log_odds: FloatArray, segments: Segments) -> FloatArray:
+    """Weighted sum (m,) of the binary negative log-likelihood in every segment.
+
+    Parameters
+    ----------
+    log_odds : array of shape (n,)
+        Log-odds of the positive side.
+    segments : Segments
+        The rows they belong to.
+
+    Examples
+    --------
+    >>> from dichotomies.calibrators.binary import Segments, segment_nll
+    >>> two = Segments([5.0, -4.0, 1.0, 2.0], [True, False, False, True], [0, 3, 4])
+    >>> segment_nll(two.scores, two).round(3)
+    array([1.338, 0.127])
+    """
+    return segments.sums(row_nll(log_odds, segments))

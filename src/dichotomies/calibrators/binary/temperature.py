@@ -1,0 +1,42 @@
+"""Temperature scaling of log-odds: one parameter, the sign of every score stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dichotomies._kernels.platt import fit_affine
+from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
+from dichotomies.calibrators.binary.score_maps import ScoreMaps
+
+if TYPE_CHECKING:
+    from dichotomies.calibrators.binary.segments import Segments
+
+
+@BINARY.register("temperature")
+class BinaryTemperature(BinaryCalibrator):
+    """One factor >= 0 for all log-odds, by maximum likelihood: right for scores that are only too sure.
+
+    The targets are Platt's, as in `PlattScaling`, so that the factor is finite where all scores have
+    the right sign. Where the likelihood asks for a negative factor it is 0; where all scores are 0
+    it is 1.
+
+    References
+    ----------
+    Guo, Pleiss, Sun & Weinberger, *On calibration of modern neural networks*, ICML 2017.
+
+    Examples
+    --------
+    >>> from dichotomies.calibrators.binary import BinaryTemperature
+    >>> sure = BinaryTemperature().fit([9.0, 8.0, -7.0, -9.0, -8.0], [1, 0, 0, 0, 1])
+    >>> sure.predict_log_odds([9.0]).round(2)
+    array([0.28])
+    """
+
+    def fit_segments(self, segments: Segments) -> ScoreMaps:
+        """Calibrate many nodes at once; see `BinaryCalibrator`."""
+        parameters = np.empty((len(segments), 3))
+        rows = segments.scores, segments.targets, segments.row_weights, segments.offsets
+        fit_affine(*rows, False, parameters)
+        return ScoreMaps.affine(parameters, "temperature").identity_where_empty(segments)

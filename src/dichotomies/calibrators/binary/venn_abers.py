@@ -1,0 +1,45 @@
+"""Venn-Abers: isotonic regression that takes the score in question into account."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dichotomies._kernels.venn_abers import fit_venn_abers
+from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
+from dichotomies.calibrators.binary.score_maps import ScoreMaps
+
+if TYPE_CHECKING:
+    from dichotomies.calibrators.binary.segments import Segments
+
+
+@BINARY.register("venn-abers")
+class VennAbers(BinaryCalibrator):
+    """Isotonic regression with the score added once on either side, merged to minimise log-loss regret.
+
+    With p0 and p1 the values at the score once it has been added as a negative and as a positive row,
+    the answer is ``p1 / (1 - p0 + p1)``, which is never 0 or 1. It is constant between neighbouring
+    calibration scores and does not decrease.
+
+    References
+    ----------
+    Vovk, Petej & Fedorova, *Large-scale probabilistic predictors with and without guarantees of
+    validity*, NeurIPS 2015.
+
+    Examples
+    --------
+    >>> from dichotomies.calibrators.binary import VennAbers
+    >>> venn = VennAbers().fit([-3.0, -2.0, -1.0, 0.0, 1.0, 2.0], [0, 0, 1, 0, 1, 1])
+    >>> venn.predict_proba([-9.0, -1.0, 0.5, 9.0])[:, 1].round(3)
+    array([0.25, 0.5 , 0.6 , 0.75])
+    """
+
+    def fit_segments(self, segments: Segments) -> ScoreMaps:
+        """Calibrate many nodes at once; see `BinaryCalibrator`."""
+        n_steps = 2 * len(segments.scores) + len(segments)
+        offsets = np.empty(len(segments) + 1, np.intp)
+        scores, probabilities = np.empty(n_steps), np.empty(n_steps)
+        rows = segments.scores, segments.targets, segments.row_weights, segments.offsets
+        fit_venn_abers(*rows, segments.order, offsets, scores, probabilities)
+        return ScoreMaps.knots(offsets, scores, probabilities, "venn-abers", steps=True)

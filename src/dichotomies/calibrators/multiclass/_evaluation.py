@@ -1,0 +1,143 @@
+"""Negative log-likelihood of ``softmax(scale * x + bias)`` with its derivatives, over all rows.
+
+Small problems are evaluated in double precision, large ones in single precision by a kernel whose blocks
+are added up in double precision. The blocks depend on the shape alone and are added in order, so the
+result does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from dichotomies._kernels.softmax import class_sums, scale_sums
+from dichotomies._parallel import run
+from dichotomies.calibrators.multiclass._rows import row_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies.calibrators.multiclass._rows import CalibrationRows
+
+    SingleArray = npt.NDArray[np.float32]
+
+#: Entries (rows times classes) up to which double precision is used.
+DOUBLE_UP_TO = 2**21
+
+_TASKS = 16
+_SINGLE_ROWS = 128  # summed in single precision before they are added to the double-precision sums
+
+
+@dataclass
+class Likelihood:
+    """The negative log-likelihood of some rows, as a function of a scale and a bias for each class."""
+
+    rows: CalibrationRows
+    n_jobs: int | None = None
+    n_evaluations: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        n_rows, n_classes = self.rows.shape
+        self.single = n_rows * n_classes > DOUBLE_UP_TO
+        #: Relative error of a value.
+        self.noise = 3e-7 if self.single else 1e-14
+        step = -(-n_rows // (_TASKS if self.single else 1))
+        self._tasks = [(slice(i, min(i + step, n_rows)),) for i in range(0, n_rows, step)]
+        if self.single:
+            shift, floor, weight = self.rows.shift, self.rows.floor, self.rows.weight
+            self._shift, self._floor, self._weight = (a.astype(np.float32) for a in (shift, floor, weight))
+
+    def class_sums(
+        self, scale: FloatArray, bias: FloatArray, *, curvature: bool = True
+    ) -> tuple[float, FloatArray]:
+        """Value, and the weighted sums over rows of p, p x and p (1 - p) times 1, x and x^2, by class.
+
+        Without `curvature` the last three may be left at zero.
+        """
+        self.n_evaluations += 1
+        single = scale.astype(np.float32), bias.astype(np.float32)
+
+        def task(rows: slice) -> tuple[float, FloatArray]:
+            if self.single:
+                return self._single_class_sums(rows, *single, curvature=curvature)
+            return self._double_class_sums(scale, bias)
+
+        parts = self._run(task)
+        return sum(value for value, _ in parts), np.sum([sums for _, sums in parts], axis=0)
+
+    def scale_sums(self, scale: float) -> tuple[float, float, float]:
+        """Value and first and second derivative in one scale common to all classes, biases zero."""
+        self.n_evaluations += 1
+        n_classes = self.rows.shape[1]
+        single = np.full(n_classes, scale, dtype=np.float32), np.zeros(n_classes, dtype=np.float32)
+
+        def task(rows: slice) -> tuple[float, float, float]:
+            if self.single:
+                return scale_sums(*self._given(rows), *single)
+            return self._double_scale_sums(scale)
+
+        value, slope, curvature = np.sum(self._run(task), axis=0).tolist()
+        return value, slope, curvature
+
+    def _run(self, task: Callable[[slice], Any]) -> list[Any]:
+        if len(self._tasks) == 1 or effective_n_jobs(self.n_jobs) == 1:
+            return [task(*each) for each in self._tasks]
+        return run(task, self._tasks, n_jobs=self.n_jobs, shared_memory=True)
+
+    def _given(self, rows: slice) -> tuple[Any, SingleArray, SingleArray, IntArray, SingleArray]:
+        """What kernels are told about some rows."""
+        codes, weight = self.rows.codes[rows], self._weight[rows]
+        return self.rows.raw[rows], self._shift[rows], self._floor[rows], codes, weight
+
+    def _single_class_sums(
+        self, rows: slice, scale: SingleArray, bias: SingleArray, *, curvature: bool
+    ) -> tuple[float, FloatArray]:
+        value, sums = 0.0, np.zeros((5, len(scale)))
+        part = np.empty((5, len(scale)), dtype=np.float32)
+        for start in range(rows.start, rows.stop, _SINGLE_ROWS):
+            few = slice(start, min(start + _SINGLE_ROWS, rows.stop))
+            part[:] = 0.0
+            value += class_sums(*self._given(few), scale, bias, curvature, part)
+            sums += part
+        return value, sums
+
+    def _double_class_sums(self, scale: FloatArray, bias: FloatArray) -> tuple[float, FloatArray]:
+        value, sums = 0.0, np.zeros((5, len(scale)))
+        for few in row_blocks(*self.rows.shape):
+            x, codes, weight = self.rows.block(few), self.rows.codes[few], self.rows.weight[few]
+            log_total, own, p = _softmax(x * scale + bias, codes)
+            value += float(weight @ (log_total - own))
+            q = p * (1 - p)
+            qx = q * x
+            for k, term in enumerate((p, p * x, q, qx, qx * x)):
+                sums[k] += weight @ term
+        return value, sums
+
+    def _double_scale_sums(self, scale: float) -> tuple[float, float, float]:
+        sums = np.zeros(3)
+        for few in row_blocks(*self.rows.shape):
+            x, codes, weight = self.rows.block(few), self.rows.codes[few], self.rows.weight[few]
+            x -= x[np.arange(len(x)), codes][:, None]
+            log_total, own, p = _softmax(x * scale, codes)
+            mean = (p * x).sum(axis=1)
+            variance = (p * x * x).sum(axis=1) - mean**2
+            sums += weight @ np.column_stack([log_total - own, mean, variance])
+        value, slope, curvature = sums.tolist()
+        return value, slope, curvature
+
+
+def _softmax(z: FloatArray, codes: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Logarithm of each row's normaliser, each row's own entry, and the softmax, which replaces z."""
+    own = z[np.arange(len(z)), codes]
+    top = z.max(axis=1)
+    z -= top[:, None]
+    np.exp(z, out=z)
+    total = z.sum(axis=1)
+    z /= total[:, None]
+    return top + np.log(total), own, z

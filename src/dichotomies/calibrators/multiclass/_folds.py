@@ -1,0 +1,30 @@
+"""Folds for choosing among calibrators: balanced, without chance, and the same for equal rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from dichotomies._typing import IntArray
+    from dichotomies.calibrators.multiclass._rows import CalibrationRows
+
+
+def balanced_folds(rows: CalibrationRows, n_folds: int) -> IntArray:
+    """The fold of each row: rows are dealt out class by class, in an order that looks random.
+
+    The order comes from the digits of the row itself. So equal rows stay together, a row given twice is no
+    help in predicting itself, doubling a weight is the same as giving the row twice, and the order of the
+    columns does not matter. Rows of weight zero are put into fold 0.
+    """
+    counted = rows.weight > 0
+    n_classes = rows.shape[1]
+    raw_sum = rows.raw.sum(axis=1, dtype=np.float64, where=np.isfinite(rows.raw))
+    digits = (rows.own * 7919.0 + (raw_sum - n_classes * rows.shift) * 104.729) % 1.0
+    class_size, class_fit = rows.class_weight[rows.codes], rows.own_sums[rows.codes]
+    keys = np.column_stack([class_size.round(6), class_fit.round(6), rows.codes, digits])
+    fold = np.zeros(len(keys), dtype=np.intp)
+    _, position = np.unique(keys[counted], axis=0, return_inverse=True)
+    fold[counted] = position.reshape(-1) % n_folds
+    return fold

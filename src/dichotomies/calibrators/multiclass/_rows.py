@@ -1,0 +1,170 @@
+"""Log-probabilities as calibrators read them: normalised, finite by a stated rule, block by block.
+
+An entry of minus infinity cannot mean it: no finite number of rows proves a class impossible. It is read
+as log-probability ``-53 log 2`` (one step of double precision away from certainty, as at the nodes of a
+tree), or as the row's smallest finite entry where that is lower, so that the order of classes is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from dichotomies._typing import BoolArray, FloatArray, IntArray
+
+    RealArray = npt.NDArray[Any]
+
+#: Log-probability meant by minus infinity.
+IMPOSSIBLE = float(-53 * np.log(2))
+
+_BLOCK_BYTES = 256 * 2**10
+_NO_FLOOR = -1e30
+
+
+def row_blocks(n_rows: int, n_classes: int) -> Iterator[slice]:
+    """Slices of rows whose doubles fit into a core's cache."""
+    step = max(1, _BLOCK_BYTES // (8 * n_classes))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def normalise(z: FloatArray) -> FloatArray:
+    """Subtract from every row, in place, the logarithm of the sum of its exponentials."""
+    z -= z.max(axis=1, keepdims=True)
+    z -= np.log(np.exp(z).sum(axis=1, keepdims=True))
+    return z
+
+
+def shift_and_floor(raw: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What to subtract from each row to normalise it, and what lower entries are then raised to.
+
+    Raises
+    ------
+    ValueError
+        If an entry is NaN or plus infinity, or a row has no finite entry; the sentence names the row.
+    """
+    top = raw.max(axis=1)  # NaN if there is one
+    if not np.isfinite(top).all():
+        row = int(np.argmin(np.isfinite(top)))
+        what = {True: "NaN", False: "no finite entry" if top[row] < 0 else "infinity"}[
+            bool(np.isnan(top[row]))
+        ]
+        raise ValueError(
+            f"log_proba must hold natural logarithms of probabilities, but row {row} of a block has {what}."
+        )
+    shift = top + np.log(np.exp(raw - top[:, None]).sum(axis=1))
+    floor = np.full(len(raw), _NO_FLOOR)
+    for i in np.flatnonzero(raw.min(axis=1) == -np.inf):
+        lowest = raw[i][np.isfinite(raw[i])].min() - shift[i]
+        floor[i] = min(lowest, IMPOSSIBLE)
+    return shift, floor
+
+
+def readable(raw: RealArray) -> FloatArray:
+    """A normalised copy in double precision, every entry finite."""
+    x = np.array(raw, dtype=np.float64, order="C")
+    shift, floor = shift_and_floor(x)
+    x -= shift[:, None]
+    return np.maximum(x, floor[:, None], out=x)
+
+
+def log_odds(x: FloatArray) -> FloatArray:
+    """Turn log-probabilities into log-odds ``log p - log(1 - p)``, in place.
+
+    Where p is next to 1, 1 - p is summed from the other classes, so nothing is lost to rounding.
+    """
+    rows = np.arange(len(x))
+    best = x.argmax(axis=1)
+    top = x[rows, best]
+    x[rows, best] = -np.inf
+    second = x.max(axis=1)
+    rest = second + np.log(np.exp(x - second[:, None]).sum(axis=1))
+    x -= np.log1p(-np.exp(np.minimum(x, -np.log(2))))
+    x[rows, best] = top - rest
+    return x
+
+
+@dataclass(frozen=True)
+class CalibrationRows:
+    """The rows a calibrator is fitted on; the log-probabilities stay as they were given.
+
+    Read as ``max(raw - shift, floor)``, which is what `block` does in double precision and the kernels
+    in single.
+    """
+
+    raw: RealArray
+    codes: IntArray
+    weight: FloatArray
+    shift: FloatArray
+    floor: FloatArray
+
+    @classmethod
+    def read(cls, raw: RealArray, codes: IntArray, weight: FloatArray) -> CalibrationRows:
+        """Look at every row once, for its normalising constant and whatever is not finite."""
+        shift, floor = np.empty(len(raw)), np.empty(len(raw))
+        for rows in row_blocks(*raw.shape):
+            shift[rows], floor[rows] = shift_and_floor(raw[rows].astype(np.float64))
+        return cls(raw, codes, weight, shift, floor)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of classes."""
+        n_rows, n_classes = self.raw.shape
+        return n_rows, n_classes
+
+    def block(self, rows: slice) -> FloatArray:
+        """Normalised, finite log-probabilities of some rows, as a new array."""
+        x: FloatArray = self.raw[rows] - self.shift[rows, None]
+        return np.maximum(x, self.floor[rows, None], out=x)
+
+    def dense(self) -> FloatArray:
+        """All of them at once."""
+        return self.block(slice(None))
+
+    def as_log_odds(self) -> CalibrationRows:
+        """The same rows with log-odds in the place of log-probabilities: a copy in double precision."""
+        x = self.dense()
+        for rows in row_blocks(*x.shape):
+            log_odds(x[rows])
+        n_rows = len(x)
+        return CalibrationRows(x, self.codes, self.weight, np.zeros(n_rows), np.full(n_rows, _NO_FLOOR))
+
+    def take(self, chosen: BoolArray) -> CalibrationRows:
+        """Some of the rows."""
+        codes, weight = self.codes[chosen], self.weight[chosen]
+        return CalibrationRows(self.raw[chosen], codes, weight, self.shift[chosen], self.floor[chosen])
+
+    @cached_property
+    def class_weight(self) -> FloatArray:
+        """Total weight of the rows of each class."""
+        return np.bincount(self.codes, self.weight, self.raw.shape[1]).astype(np.float64)
+
+    @cached_property
+    def own_sums(self) -> FloatArray:
+        """For each class, the weighted sum of its own rows' entries for it."""
+        return np.bincount(self.codes, self.weight * self.own, self.raw.shape[1]).astype(np.float64)
+
+    @cached_property
+    def own(self) -> FloatArray:
+        """What each row says of its own class."""
+        own = self.raw[np.arange(len(self.raw)), self.codes] - self.shift
+        return np.maximum(own, self.floor)
+
+    @cached_property
+    def own_blocks(self) -> FloatArray:
+        """For each class, the weighted sums over its own rows of x^2, x and 1, x what they say of it."""
+        squares = np.bincount(self.codes, self.weight * self.own**2, self.raw.shape[1])
+        return np.array([squares, self.own_sums, self.class_weight])
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of all weights: the number of rows, where every row counts once."""
+        return float(self.weight.sum())

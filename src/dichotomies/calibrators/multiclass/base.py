@@ -1,0 +1,184 @@
+"""What every multiclass calibrator is: an estimator of class log-probabilities from others."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from dichotomies._registry import Registry
+from dichotomies.calibrators.multiclass._rows import CalibrationRows, normalise, readable, row_blocks
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray, IntArray
+
+
+class MulticlassCalibrator(BaseEstimator, ABC):
+    """Base class of multiclass calibrators. A subclass says how, in `fit_rows` and `scores`.
+
+    Attributes
+    ----------
+    n_classes_ : int
+        Number of columns it was fitted to.
+    n_iter_ : int
+        Iterations of the fit; 0 where the answer is found directly.
+    converged_ : bool
+        Whether the fit reached its optimum.
+    """
+
+    n_classes_: int
+    n_iter_: int
+    converged_: bool
+
+    def fit(
+        self,
+        log_proba: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        classes: npt.ArrayLike | None = None,
+    ) -> MulticlassCalibrator:
+        """Learn the correction from rows the probabilities were not trained on.
+
+        Parameters
+        ----------
+        log_proba : array of shape (n_rows, n_classes)
+            Natural logarithms of class probabilities, or logits; single or double precision. An entry of
+            minus infinity is read as ``-53 log 2``, or as the row's smallest finite entry if that is lower.
+        y : array of shape (n_rows,)
+            The column of each row's true class; or its label, if `classes` is given.
+        sample_weight : array of shape (n_rows,), optional
+            How many times each row counts.
+        classes : array of shape (n_classes,), optional
+            The labels of the columns.
+
+        Returns
+        -------
+        self
+        """
+        raw = np.ascontiguousarray(checked_log_proba(log_proba))
+        codes = _codes(y, raw, classes)
+        rows = CalibrationRows.read(raw, codes, _weights(sample_weight, len(raw)))
+        return self.fit_on(rows)
+
+    def fit_on(self, rows: CalibrationRows) -> MulticlassCalibrator:
+        """Learn the correction from rows that have been checked."""
+        self.n_classes_ = rows.shape[1]
+        self.n_iter_, self.converged_ = 0, True
+        self.fit_rows(rows)
+        if not self.converged_:
+            warnings.warn(
+                f"{type(self).__name__} did not reach its optimum in {self.n_iter_} iterations; "
+                "its parameters are finite and usable, but a larger max_iter may improve them.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def predict_log_proba(self, log_proba: npt.ArrayLike, out: FloatArray | None = None) -> FloatArray:
+        """Calibrated log-probabilities.
+
+        Parameters
+        ----------
+        log_proba : array of shape (n_rows, n_classes)
+            As in `fit`.
+        out : float64 array of shape (n_rows, n_classes), optional
+            Where to write; may be `log_proba` itself.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Normalised; the same bits however the rows are cut into calls.
+        """
+        check_is_fitted(self, "n_classes_")
+        raw = checked_log_proba(log_proba, self.n_classes_)
+        out = np.empty(raw.shape) if out is None else out
+        if out.shape != raw.shape or out.dtype != np.float64:
+            raise ValueError(
+                f"out must be float64 of shape {raw.shape}, got {out.dtype} of shape {out.shape}."
+            )
+        for rows in row_blocks(*raw.shape):
+            out[rows] = normalise(self.scores(readable(raw[rows])))
+        return out
+
+    def predict_proba(self, log_proba: npt.ArrayLike) -> FloatArray:
+        """Calibrated probabilities: the exponential of `predict_log_proba`."""
+        result = self.predict_log_proba(log_proba)
+        return np.exp(result, out=result)
+
+    @abstractmethod
+    def fit_rows(self, rows: CalibrationRows) -> None:
+        """Set the fitted attributes; `n_iter_` and `converged_` too if there is something to tell."""
+
+    @abstractmethod
+    def scores(self, x: FloatArray) -> FloatArray:
+        """Calibrated log-probabilities up to a constant for each row; `x` may be overwritten."""
+
+
+MULTICLASS: Registry[MulticlassCalibrator] = Registry("multiclass calibrator", __package__ or "")
+
+
+def checked_log_proba(log_proba: npt.ArrayLike, n_classes: int | None = None) -> npt.NDArray[Any]:
+    """The array as it is where it can be used as it is: two-dimensional, of a floating-point type."""
+    raw = np.asarray(log_proba)
+    if raw.dtype not in (np.float32, np.float64):
+        raw = raw.astype(np.float64)
+    if raw.ndim != 2 or raw.shape[1] < 2 or n_classes not in (None, raw.shape[1]):
+        wanted = "at least 2" if n_classes is None else str(n_classes)
+        raise ValueError(
+            f"log_proba must have shape (n_rows, n_classes) with {wanted} classes, got shape {raw.shape}."
+        )
+    return raw
+
+
+def _codes(y: npt.ArrayLike, raw: npt.NDArray[Any], classes: npt.ArrayLike | None) -> IntArray:
+    """The column of each row's class, checked."""
+    labels = np.asarray(y)
+    n_rows, n_classes = raw.shape
+    if labels.shape != (n_rows,) or n_rows == 0:
+        raise ValueError(
+            f"log_proba has {n_rows} rows and y has shape {labels.shape}: calibration needs at least one "
+            "row, and one label for each."
+        )
+    if classes is not None:
+        return _columns_of(labels, np.asarray(classes), n_classes)
+    if labels.dtype.kind not in "iu":
+        raise ValueError(
+            f"y must hold the column of each row's class as an integer, got {labels.dtype}; "
+            "for labels of another kind, give the labels of the columns as classes=."
+        )
+    if labels.min() < 0 or labels.max() >= n_classes:
+        wrong = labels[(labels < 0) | (labels >= n_classes)][0]
+        raise ValueError(
+            f"y must be in 0..{n_classes - 1}, the columns of log_proba, but has {wrong}; "
+            "for labels of another kind, give the labels of the columns as classes=."
+        )
+    return labels.astype(np.intp, copy=False)
+
+
+def _columns_of(labels: npt.NDArray[Any], classes: npt.NDArray[Any], n_classes: int) -> IntArray:
+    if classes.shape != (n_classes,):
+        raise ValueError(f"classes must name the {n_classes} columns, got shape {classes.shape}.")
+    column = {label: i for i, label in enumerate(classes.tolist())}
+    unknown = [label for label in labels.tolist() if label not in column]
+    if unknown:
+        raise ValueError(f"y has the label {unknown[0]!r}, which is not among the {n_classes} classes.")
+    return np.array([column[label] for label in labels.tolist()], dtype=np.intp)
+
+
+def _weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise ValueError(
+            f"sample_weight must be {n_rows} finite numbers that are not negative, and not all zero."
+        )
+    return weight

@@ -1,0 +1,58 @@
+"""What to train and how to calibrate it: the parameters of the classifier, resolved and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dichotomies.calibrators.binary import BinaryCalibrator
+    from dichotomies.calibrators.multiclass import MulticlassCalibrator
+    from dichotomies.learners import GenericLearner, NodeScorer, NodeTask
+
+
+@dataclass(frozen=True)
+class Plan:
+    """See the parameters of the same names of `NestedDichotomyClassifier`."""
+
+    learner: GenericLearner
+    internal: BinaryCalibrator | None = None
+    external: MulticlassCalibrator | None = None
+    cv: Any = 3
+    ensemble: bool = False
+    calibrated_nodes: Any = "all"
+    calibration_size: Any = 0.1
+    n_jobs: int | None = None
+    verbose: bool = False
+
+    def __post_init__(self) -> None:
+        _check_calibrated_nodes(self.calibrated_nodes)
+        _check_calibration_size(self.calibration_size)
+
+    def fit_nodes(self, task: NodeTask, rng: Any, title: str = "") -> NodeScorer:
+        """Train all nodes on the rows of a task."""
+        return self.learner.fit(task, random_state=rng, n_jobs=self.n_jobs, verbose=self.verbose, title=title)
+
+
+def _check_calibrated_nodes(wanted: Any) -> None:
+    if isinstance(wanted, str):
+        valid = wanted == "all"
+    elif isinstance(wanted, float):
+        valid = 0 < wanted <= 1
+    else:
+        valid = not isinstance(wanted, int) and hasattr(wanted, "__iter__")
+    if not valid:
+        raise ValueError(
+            "calibrated_nodes must be 'all', a list of depths such as [0, 1, 2], or the share of nodes to "
+            f"calibrate as a float in (0, 1], got {wanted!r}."
+        )
+
+
+def _check_calibration_size(size: Any) -> None:
+    if isinstance(size, str) and size == "cross-fit":
+        return
+    if isinstance(size, bool) or not isinstance(size, float) or not 0 < size < 1:
+        raise ValueError(
+            "calibration_size must be the share of rows to hold out as a float between 0 and 1, or "
+            f"'cross-fit', got {size!r}."
+        )

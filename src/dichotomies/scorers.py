@@ -1,0 +1,54 @@
+"""Trained nodes put together: with a calibrating map each, or averaged over folds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import log_expit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dichotomies._typing import FloatArray, Matrix
+    from dichotomies.calibrators.binary import ScoreMaps
+    from dichotomies.learners import Scorer
+
+
+@dataclass(frozen=True)
+class CalibratedScorer:
+    """Nodes whose log-odds go through a calibrating map each."""
+
+    scorer: Scorer
+    maps: ScoreMaps
+
+    def log_odds(self, X: Matrix) -> FloatArray:
+        """Calibrated log-odds of going left for each row at each node."""
+        scores = self.scorer.log_odds(X)
+        self.maps.apply(scores)
+        return scores
+
+
+@dataclass(frozen=True)
+class AveragedScorer:
+    """Several models of the same nodes; their probabilities are averaged at every node."""
+
+    members: Sequence[Scorer]
+
+    def log_odds(self, X: Matrix) -> FloatArray:
+        """Log-odds of the mean probability of going left for each row at each node."""
+        scores = self.members[0].log_odds(X)
+        left, right = log_expit(scores), log_expit(-scores)
+        for member in self.members[1:]:
+            scores = member.log_odds(X)
+            np.logaddexp(left, log_expit(scores), out=left)
+            np.logaddexp(right, log_expit(-scores), out=right)
+        return np.subtract(left, right, out=left)
+
+
+def base_scorers(scorer: Any) -> list[Any]:
+    """The learners' own scorers underneath."""
+    if isinstance(scorer, AveragedScorer):
+        return [base for member in scorer.members for base in base_scorers(member)]
+    return base_scorers(scorer.scorer) if isinstance(scorer, CalibratedScorer) else [scorer]

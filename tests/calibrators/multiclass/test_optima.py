@@ -1,0 +1,168 @@
+"""Fits reach the optimum of the written objective, as found by scikit-learn and scipy."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from dichotomies.calibrators.multiclass import MULTICLASS, _evaluation
+from dichotomies.calibrators.multiclass._rows import CalibrationRows, log_odds
+from tests.calibrators.multiclass.test_contract import nll, sample
+
+
+def reference(x, y, unpack, start):
+    """The lowest mean NLL of softmax(scale x + bias) that scipy finds."""
+    onehot = np.eye(x.shape[1])[y]
+
+    def objective(theta):
+        scale, bias = unpack(theta)
+        return -(onehot * log_softmax(scale * x + bias, axis=1)).sum() / len(y)
+
+    return minimize(objective, start, method="BFGS", options={"gtol": 1e-7}).fun
+
+
+@pytest.mark.parametrize("on", ["log_proba", "log_odds"])
+def test_vector_ml_meets_the_optimum_conditions(on, rng):
+    x, y = sample(rng, n_rows=2_000, n_classes=6)
+    calibrator = MULTICLASS.create("vector-ml", on=on, tol=1e-15).fit(x, y)
+    z = log_odds(x.copy()) if on == "log_odds" else x
+    residual = calibrator.predict_proba(x) - np.eye(6)[y]
+    np.testing.assert_allclose(residual.sum(axis=0), 0, atol=1e-4)
+    np.testing.assert_allclose((z * residual).sum(axis=0), 0, atol=1e-3)
+
+
+def test_vector_ml_reaches_the_nll_of_scipy(rng):
+    x, y = sample(rng, n_rows=600, n_classes=3)
+    best = reference(x, y, lambda t: (t[:3], t[3:]), np.r_[np.ones(3), np.zeros(3)])
+    assert nll(MULTICLASS.create("vector-ml").fit(x, y).predict_log_proba(x), y) == pytest.approx(
+        best, abs=1e-6
+    )
+
+
+def test_bias_temperature_reaches_the_nll_of_scipy(rng):
+    x, y = sample(rng, n_rows=600, n_classes=3)
+    best = reference(x, y, lambda t: (t[0], t[1:]), np.r_[1.0, np.zeros(3)])
+    found = MULTICLASS.create("bias-temperature").fit(x, y).predict_log_proba(x)
+    assert nll(found, y) == pytest.approx(best, abs=1e-6)
+
+
+def test_vector_with_a_wide_prior_is_maximum_likelihood_and_with_a_narrow_one_temperature(rng):
+    x, y = sample(rng, n_rows=600)
+    wide = MULTICLASS.create("vector", spread=(1e3, 1e3)).fit(x, y)
+    narrow = MULTICLASS.create("vector", spread=(1e-6, 1e-6)).fit(x, y)
+    ml, temperature = MULTICLASS.create("vector-ml").fit(x, y), MULTICLASS.create("temperature").fit(x, y)
+    np.testing.assert_allclose(wide.predict_proba(x), ml.predict_proba(x), atol=1e-3)
+    np.testing.assert_allclose(narrow.predict_proba(x), temperature.predict_proba(x), atol=1e-3)
+
+
+def test_temperature_agrees_with_scikit_learn(digits):
+    X, y = digits
+    model = LogisticRegression(max_iter=300, C=100).fit(X[:600], y[:600])
+    theirs = CalibratedClassifierCV(FrozenEstimator(model), method="temperature").fit(X[600:], y[600:])
+    x = model.predict_log_proba(X[600:])
+    ours = MULTICLASS.create("temperature").fit(x, y[600:])
+    expected = nll(np.log(theirs.predict_proba(X[600:])), y[600:])
+    assert nll(ours.predict_log_proba(x), y[600:]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_temperature_keeps_the_most_probable_class(rng):
+    x, y = sample(rng)
+    result = MULTICLASS.create("temperature").fit(x, y).predict_log_proba(x)
+    assert np.array_equal(result.argmax(axis=1), x.argmax(axis=1))
+
+
+def test_separated_rows_get_a_moderate_temperature():
+    x = log_softmax(np.eye(5) * 2, axis=1)
+    assert 1 < MULTICLASS.create("temperature").fit(x, np.arange(5)).scale_ < 10
+
+
+def test_absent_classes_keep_the_common_scale_and_no_bias(rng):
+    x, y = sample(rng, n_rows=600, n_classes=5)
+    x, y = x[y != 2], y[y != 2]
+    temperature = MULTICLASS.create("temperature").fit(x, y)
+    ml = MULTICLASS.create("vector-ml").fit(x, y)
+    assert (ml.scale_[2], ml.bias_[2]) == (pytest.approx(temperature.scale_), 0)
+    assert MULTICLASS.create("bias-temperature").fit(x, y).bias_[2] == 0
+
+
+def test_single_precision_passes_agree_with_double_and_not_on_threads(rng, monkeypatch):
+    x, y = sample(rng, n_rows=900, n_classes=37)
+    x[::5, 3] = -np.inf
+    rows = CalibrationRows.read(x, y, rng.uniform(0, 2, len(y)))
+    scale, bias = rng.uniform(0.5, 1.5, 37), rng.normal(size=37)
+    value, sums = _evaluation.Likelihood(rows).class_sums(scale, bias)
+    by_scale = _evaluation.Likelihood(rows).scale_sums(0.7)
+    monkeypatch.setattr(_evaluation, "DOUBLE_UP_TO", 0)
+    one, two = (_evaluation.Likelihood(rows, n_jobs).class_sums(scale, bias) for n_jobs in (1, 2))
+    assert one[0] == two[0]
+    assert np.array_equal(one[1], two[1])
+    assert one[0] == pytest.approx(value, rel=1e-6)
+    np.testing.assert_allclose(one[1], sums, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(_evaluation.Likelihood(rows).scale_sums(0.7), by_scale, rtol=1e-5)
+
+
+def test_large_problems_reach_the_optimum_in_single_precision(rng, monkeypatch):
+    x, y = sample(rng, n_rows=3_000, n_classes=10)
+    double = MULTICLASS.create("vector-ml").fit(x, y)
+    monkeypatch.setattr(_evaluation, "DOUBLE_UP_TO", 0)
+    single = MULTICLASS.create("vector-ml").fit(x, y)
+    assert nll(single.predict_log_proba(x), y) == pytest.approx(nll(double.predict_log_proba(x), y), abs=1e-6)
+
+
+def test_non_convergence_is_reported_once(rng):
+    x, y = sample(rng)
+    with pytest.warns(ConvergenceWarning, match="did not reach its optimum in 1 iterations") as caught:
+        calibrator = MULTICLASS.create("vector-ml", max_iter=1).fit(x, y)
+    assert len(caught) == 1
+    assert not calibrator.converged_
+    assert calibrator.n_iter_ == 1
+
+
+def test_log_odds_are_exact_next_to_certainty():
+    x = np.array([[-1e-30, -80.0, -90.0], [np.log(0.25), np.log(0.25), np.log(0.5)]])
+    found = log_odds(x.copy())
+    assert found[0, 0] == pytest.approx(80 - np.log1p(np.exp(-10)))
+    np.testing.assert_allclose(found[1], np.log([1 / 3, 1 / 3, 1]), atol=1e-12)
+
+
+def test_isotonic_is_never_certain_by_laplaces_rule():
+    x = np.log([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.2, 0.8]])
+    calibrator = MULTICLASS.create("isotonic").fit(x, [0, 0, 1, 1])
+    np.testing.assert_allclose(calibrator.predict_proba(x)[:, 0], [0.75, 0.75, 0.25, 0.25])
+
+
+def test_on_cifar100_the_penalised_form_is_best(real_data):
+    data = real_data("cifar100_probs")
+    x, y = np.log(data.X), data.y.astype(int)
+    for seed in range(2):
+        order = np.random.default_rng(seed).permutation(len(y))
+        fitted, held_out = order[:5_000], order[5_000:]
+        loss = {
+            name: nll(
+                MULTICLASS.create(name).fit(x[fitted], y[fitted]).predict_log_proba(x[held_out]), y[held_out]
+            )
+            for name in ("temperature", "vector", "vector-ml")
+        }
+        assert loss["vector"] <= min(loss["temperature"], loss["vector-ml"])
+
+
+def test_with_few_rows_the_penalised_form_stays_close_to_temperature(real_data):
+    data = real_data("cifar100_probs")
+    x, y = np.log(data.X), data.y.astype(int)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(y))
+        few, held_out = order[:51], order[5_000:]
+        vector, temperature = (
+            nll(MULTICLASS.create(name).fit(x[few], y[few]).predict_log_proba(x[held_out]), y[held_out])
+            for name in ("vector", "temperature")
+        )
+        assert vector < 1.1 * temperature
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MULTICLASS.create("auto").fit(x[few], y[few])

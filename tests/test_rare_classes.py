@@ -1,0 +1,64 @@
+"""Real text with classes of four to six rows runs through every combination of calibrators."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import MultinomialNB
+
+from dichotomies.calibrators.binary import BINARY
+from dichotomies.calibrators.multiclass import MULTICLASS
+from dichotomies.cross_fitting import CrossFit
+from dichotomies.inference import log_proba_of
+from dichotomies.learners import GenericLearner, NodeTask
+from dichotomies.plan import Plan
+from dichotomies.structures import STRUCTURES
+
+#: They refuse so many classes in a sentence.
+TOO_LARGE = {"matrix", "dirichlet"}
+
+
+def with_internal(crossed, name):
+    """The same trained folds with another calibrator at the nodes."""
+    calibrator = None if name is None else BINARY.create(name)
+    other = replace(crossed, plan=replace(crossed.plan, internal=calibrator))
+    other.__dict__["scores"] = crossed.scores
+    return other
+
+
+@pytest.mark.parametrize("name", ["onet_titles", "wordnet"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_every_combination_is_finite(real_data, name):
+    data = real_data(name)
+    frequent = np.argsort(-data.X.sum(axis=0))[:200]
+    X, (classes, codes) = data.X[:, frequent], np.unique(data.y, return_inverse=True)
+    tree = STRUCTURES.create("random").grow(None, codes, random_state=0)
+    crossed = CrossFit.fit(
+        Plan(GenericLearner(MultinomialNB())), NodeTask(tree, X, codes), np.random.RandomState(0)
+    )
+    full = crossed.final_scorer(np.random.RandomState(0))
+    rows = np.random.RandomState(0).permutation(len(codes))[:600]
+    raw = full.log_odds(X[rows[:100]])
+    for internal in (None, *BINARY.names()):
+        calibrated = with_internal(crossed, internal)
+        log_proba = calibrated.log_proba(rows)
+        assert np.isfinite(log_proba).all(), internal
+        if internal is not None:  # the nodes trained on everything, with the pooled calibrators
+            scores = raw.copy()
+            calibrated._maps(calibrated.scores.segments()).apply(scores)
+            assert np.isfinite(scores).all(), internal
+        for external in MULTICLASS.names():
+            calibrator = MULTICLASS.create(external)
+            if external in TOO_LARGE:
+                with pytest.raises(ValueError, match=str(len(classes))):
+                    calibrator.fit(log_proba, codes[rows])
+                continue
+            answer = calibrator.fit(log_proba[:500], codes[rows[:500]]).predict_log_proba(log_proba[500:])
+            assert np.isfinite(answer).all(), (internal, external)
+            np.testing.assert_allclose(np.exp(answer).sum(axis=1), 1, atol=1e-9)
+    averaged = replace(
+        with_internal(crossed, "platt"), plan=replace(with_internal(crossed, "platt").plan, ensemble=True)
+    )
+    averaged.__dict__["scores"] = crossed.scores
+    answer = log_proba_of(tree, averaged.final_scorer(None), X[rows[:100]])
+    assert np.isfinite(answer).all()
