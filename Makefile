@@ -33,6 +33,8 @@ lint: $(VENV)/.installed
 
 benchmarks: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.overhead --save
+	$(BIN)/python -m benchmarks.node_calibration --save
+	$(BIN)/python -m benchmarks.vector_scaling --save
 
 # The versions that pyproject.toml declares, as far as they are on this machine.
 test-pythons:

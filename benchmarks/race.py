@@ -31,11 +31,13 @@ def _seconds(work: Callable[[], Any]) -> float:
     return time.perf_counter() - begun
 
 
-def arguments(description: str | None) -> argparse.Namespace:
-    """The options every benchmark has."""
+def arguments(description: str | None, **switches: str) -> argparse.Namespace:
+    """The options every benchmark has, and switches of its own with their help."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--repeats", type=int, default=5, help="pairs of runs; the median is reported")
     parser.add_argument("--save", action="store_true", help=f"write the table to docs/{RESULTS.name}/")
+    for name, text in switches.items():
+        parser.add_argument(f"--{name}", action="store_true", help=text)
     return parser.parse_args()
 
 

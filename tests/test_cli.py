@@ -7,6 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 import dichotomies
+from dichotomies.calibrators.binary import BINARY
+from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.cli.app import app
 from dichotomies.structures import STRUCTURES
 
@@ -35,7 +37,8 @@ def test_demo_refuses_an_unknown_structure():
 def test_list_shows_every_registered_name():
     result = invoke("list")
     assert result.exit_code == 0
-    assert all(name in result.output for name in STRUCTURES.names())
+    for registry in (STRUCTURES, BINARY, MULTICLASS):
+        assert all(name in result.output for name in registry.names())
 
 
 def test_version():

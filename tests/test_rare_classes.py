@@ -18,10 +18,10 @@ from dichotomies.structures import STRUCTURES
 TOO_LARGE = {"matrix", "dirichlet"}
 
 
-def with_internal(crossed, name):
+def with_internal(crossed, name, ensemble=False):
     """The same trained folds with another calibrator at the nodes."""
     calibrator = None if name is None else BINARY.create(name)
-    other = replace(crossed, plan=replace(crossed.plan, internal=calibrator))
+    other = replace(crossed, plan=replace(crossed.plan, internal=calibrator, ensemble=ensemble))
     other.__dict__["scores"] = crossed.scores
     return other
 
@@ -56,9 +56,6 @@ def test_every_combination_is_finite(real_data, name):
             answer = calibrator.fit(log_proba[:500], codes[rows[:500]]).predict_log_proba(log_proba[500:])
             assert np.isfinite(answer).all(), (internal, external)
             np.testing.assert_allclose(np.exp(answer).sum(axis=1), 1, atol=1e-9)
-    averaged = replace(
-        with_internal(crossed, "platt"), plan=replace(with_internal(crossed, "platt").plan, ensemble=True)
-    )
-    averaged.__dict__["scores"] = crossed.scores
+    averaged = with_internal(crossed, "platt", ensemble=True)
     answer = log_proba_of(tree, averaged.final_scorer(None), X[rows[:100]])
     assert np.isfinite(answer).all()

@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from dichotomies._kernels.log_odds import CERTAIN
 from dichotomies._parallel import even_batches, run
 from dichotomies.learners import NodeTask
-from dichotomies.learners.generic import _KNOWN_METHODS, _probability_method
+from dichotomies.learners.fitted_node import _KNOWN_METHODS, _probability_method
 from dichotomies.tree import ClassTree
 from tests.reference import RecursiveNestedDichotomy
 from tests.uncalibrated import Uncalibrated
@@ -55,7 +55,9 @@ def test_every_kind_of_classifier_equals_the_product_of_its_clones(digits, estim
     clf = Uncalibrated(estimator, structure=[[0, 1], [[2, 3], 4]])
     few = np.flatnonzero(y < 5)[:300]
     clf.fit(X[few], y[few])
-    assert {node.method for node in clf._scorer.nodes} == {BASE_LEARNERS[estimator]}
+    methods = {node.method for node in clf._scorer.nodes}
+    assert BASE_LEARNERS[estimator] in methods
+    assert methods <= {BASE_LEARNERS[estimator], "predict_log_proba"}  # all scores may be too far out to tell
     proba = clf.predict_proba(X[few])
     np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-9)
     if not isinstance(estimator, MLPClassifier | SGDClassifier):  # not symmetric in how sides are coded

@@ -36,7 +36,8 @@ def exponential(x: np.float32) -> np.float32:
     r = x - k * _LN2_HIGH - k * _LN2_LOW
     p = ((((_C7 * r + _C6) * r + _C5) * r + _C4) * r + _C3) * r + _C2
     power = np.int32((np.int32(k) + _BIAS) << _MANTISSA_BITS)
-    return (p * r * r + r + _ONE) * power.view(np.float32)
+    result: np.float32 = (p * r * r + r + _ONE) * power.view(np.float32)
+    return result
 
 
 @vector_kernel
@@ -53,7 +54,7 @@ def _scale(
 
 
 @kernel
-def _maximum(bits: IntArray) -> np.int32:
+def _maximum(bits: npt.NDArray[np.int32]) -> np.int32:
     """The bits of the largest number, found among integers in the same order as the numbers."""
     top = np.int32(-0x7FFFFFFF)
     for c in range(len(bits)):
@@ -62,7 +63,7 @@ def _maximum(bits: IntArray) -> np.int32:
 
 
 @vector_kernel
-def _exponentials(top: np.float32, out: SingleArray) -> float:
+def _exponentials(top: np.float32, out: SingleArray) -> np.float32:
     """Replace z by ``exp(z - top)`` and return the sum."""
     total = np.float32(0.0)
     for c in range(len(out)):
@@ -158,7 +159,7 @@ def class_sums(
 @vector_kernel
 def _expectations(
     row: FloatArray, shift: np.float32, floor: np.float32, centre: np.float32, e: SingleArray
-) -> tuple[float, float]:
+) -> tuple[np.float32, np.float32]:
     """Sums of e (x - centre) and e (x - centre)^2."""
     first, second = np.float32(0.0), np.float32(0.0)
     for c in range(len(e)):

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 import dichotomies
+from dichotomies.calibrators.binary import BINARY
+from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.cli import demo as demonstration
 from dichotomies.structures import STRUCTURES
 
@@ -50,7 +52,12 @@ def demo(
 @app.command("list")
 def list_registered() -> None:
     """Show what can be chosen by name."""
-    table = Table("structure", "what it is", title="Structures: how a tree is grown", title_justify="left")
-    for name, summary in STRUCTURES.summaries().items():
-        table.add_row(name, summary)
-    _console.print(table)
+    for title, summaries in {
+        "structure: how a tree is grown": STRUCTURES.summaries(),
+        "internal_calibration: how every node is calibrated": BINARY.summaries(),
+        "external_calibration: how the whole tree is calibrated": MULTICLASS.summaries(),
+    }.items():
+        table = Table("name", "what it is", title=f"\n{title}", title_justify="left")
+        for name, summary in summaries.items():
+            table.add_row(name, summary)
+        _console.print(table)

@@ -1,0 +1,125 @@
+"""A trained node: a fitted scikit-learn classifier and how to read log-odds off it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
+from sklearn.tree import DecisionTreeClassifier
+
+from dichotomies._kernels.log_odds import from_log_probabilities, from_probabilities
+
+if TYPE_CHECKING:
+    from dichotomies._typing import FloatArray, Matrix
+
+#: Rows on which a decision function must agree with predict_proba to count as log-odds.
+_PROBE_ROWS = 16
+
+#: Log-odds beyond which a probability says nothing about the score it was made of.
+_SATURATED = 10.0
+
+
+@dataclass(frozen=True)
+class FittedNode:
+    """A trained clone and how to read log-odds off it.
+
+    Attributes
+    ----------
+    estimator : fitted classifier or None
+        None where the node saw only one of its sides, and always answers `prior`.
+    method : str
+        The method that answers, see `_probability_method`.
+    sign : float
+        +1 where the clone's positive class is the left side, -1 where it is the right.
+    prior : float
+        Smoothed log-odds of the left side among the training rows (Laplace's rule of succession).
+    """
+
+    estimator: Any
+    method: str
+    sign: float
+    prior: float
+
+    @classmethod
+    def constant(cls, prior: float) -> FittedNode:
+        """Make a node that saw only one of its sides."""
+        return cls(None, "prior", 1.0, prior)
+
+    @classmethod
+    def read(cls, estimator: Any, X: Matrix, left_is_positive: bool, prior: float) -> FittedNode:
+        """Find out how to read a classifier that was fitted on `X`."""
+        sign = (1.0 if left_is_positive else -1.0) * _orientation(estimator)
+        return cls(estimator, _probability_method(estimator, X), sign, prior)
+
+    def log_odds(self, X: Matrix, out: FloatArray) -> None:
+        """Write the log-odds of going left for each row."""
+        if self.estimator is None:
+            out[:] = self.prior
+            return
+        answer = np.asarray(getattr(self.estimator, self.method)(X), dtype=np.float64)
+        if self.method == "decision_function":
+            np.multiply(answer.reshape(len(out)), self.sign, out=out)
+            return
+        if answer.shape != (len(out), 2):
+            name = type(self.estimator).__name__
+            raise ValueError(f"{name}.{self.method} answered with shape {answer.shape}, not (n_rows, 2).")
+        if self.method == "predict_log_proba":
+            from_log_probabilities(answer, self.sign, out)
+        else:
+            from_probabilities(answer, self.sign, out)
+
+
+def _orientation(estimator: Any) -> int:
+    """+1 where the second class of a fitted classifier is target 1, -1 where it lists 1 before 0."""
+    classes = np.asarray(getattr(estimator, "classes_", [0, 1])).tolist()
+    if classes not in ([0, 1], [1, 0]):
+        name = type(estimator).__name__
+        raise ValueError(f"{name} was fitted on the classes 0 and 1, but its classes_ are {classes}.")
+    return 1 if classes == [0, 1] else -1
+
+
+def _probability_method(estimator: Any, X: Matrix) -> str:
+    """Which method of a fitted classifier gives its log-odds best.
+
+    A decision function is taken only where it *is* the log-odds of predict_proba. That is known of
+    some learners and tried on a few rows of every other, so that it holds for pipelines and for
+    learners we never heard of. Next best are log-probabilities, which need not have been rounded to 0
+    or 1 first.
+    """
+    if type(estimator) in _KNOWN_METHODS:
+        return _KNOWN_METHODS[type(estimator)]
+    if not hasattr(estimator, "predict_proba"):
+        return "decision_function"  # scores, to be calibrated
+    if hasattr(estimator, "decision_function"):
+        scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
+        if scores.ndim == 1 and _is_log_odds(estimator, X, scores):
+            return "decision_function"
+    return "predict_log_proba" if hasattr(estimator, "predict_log_proba") else "predict_proba"
+
+
+def _is_log_odds(estimator: Any, X: Matrix, scores: FloatArray) -> bool:
+    """Try it on the rows nearest to the boundary; far from it, any probability rounds to 0 or 1."""
+    near = np.argsort(np.abs(scores))[:_PROBE_ROWS]
+    positive = np.asarray(estimator.predict_proba(X[near]), dtype=np.float64)[:, 1]
+    telling = np.abs(scores[near]) < _SATURATED
+    return bool(telling.any()) and np.allclose(expit(scores[near]), positive, rtol=1e-4, atol=1e-6)
+
+
+#: Learners that need not be tried. Naive Bayes computes log-probabilities and exponentiates them;
+#: trees compute probabilities and take their logarithm, which we can do as well.
+_KNOWN_METHODS = {
+    LogisticRegression: "decision_function",
+    LogisticRegressionCV: "decision_function",
+    BernoulliNB: "predict_log_proba",
+    ComplementNB: "predict_log_proba",
+    GaussianNB: "predict_log_proba",
+    MultinomialNB: "predict_log_proba",
+    DecisionTreeClassifier: "predict_proba",
+    ExtraTreesClassifier: "predict_proba",
+    RandomForestClassifier: "predict_proba",
+}
