@@ -40,6 +40,8 @@ def test_bad_folds_are_refused():
     with pytest.raises(ValueError, match="at least 2 folds, got 1"):
         fold_of_rows(codes, 1, np.random.RandomState(0))
     with pytest.raises(ValueError, match="every row exactly once"):
+        fold_of_rows(codes, [([0, 1, 4, 5], [2, 3])], np.random.RandomState(0))
+    with pytest.raises(ValueError, match="train part of fold 0"):
         fold_of_rows(codes, [([0, 1], [2, 3])], np.random.RandomState(0))
 
 

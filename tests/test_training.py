@@ -23,6 +23,7 @@ from dichotomies.cross_fitting import CrossFit
 from dichotomies.folds import fold_of_rows, hold_out
 from dichotomies.learners import GenericLearner, NodeTask
 from dichotomies.plan import Plan
+from dichotomies.scorers import MOST_LOG_ODDS
 from dichotomies.structures import STRUCTURES
 
 NB = GaussianNB(var_smoothing=1e-3)
@@ -96,20 +97,62 @@ def test_out_of_fold_scores_come_from_models_that_had_not_seen_the_row(digits):
             answer = model.predict_log_proba(X[rows[~outside]])
             expected[~outside] = answer[:, 1] - answer[:, 0]
         start, stop = crossed.scores.offsets[node : node + 2]
-        assert_allclose(crossed.scores.scores[start:stop], expected, rtol=1e-9)
+        bounded = np.clip(expected, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+        assert_allclose(crossed.scores.scores[start:stop], bounded, rtol=1e-9)
         assert np.array_equal(crossed.scores.targets[start:stop], is_left)
         assert np.array_equal(crossed.scores.fold[start:stop], crossed.folds[rows])
 
 
 def test_pooled_calibration_is_one_calibrator_per_node_on_all_out_of_fold_scores(digits):
     X, y, X_test, _ = two_halves(digits)
+    folds = StratifiedKFold(3)
     plain = fit(X, y, external_calibration=None)
-    calibrated = fit(X, y, internal_calibration="platt", external_calibration=None, structure=plain.tree_)
+    params = {"internal_calibration": "platt", "external_calibration": None, "structure": plain.tree_}
+    calibrated = fit(X, y, cv=folds, **params)
     raw, mapped = plain._scorer.log_odds(X_test), calibrated._scorer.log_odds(X_test)
-    for node in range(9):  # an affine map of the same scores, by the definition of Platt scaling
-        slope, intercept = np.polyfit(raw[:, node], mapped[:, node], 1)
-        assert_allclose(mapped[:, node], slope * raw[:, node] + intercept, atol=1e-6)
-        assert 0 < slope < 1
+    for node in range(9):
+        nodes_classes = plain.tree_.leaf_labels[plain.tree_.start[node] : plain.tree_.stop[node]]
+        left = plain.tree_.leaf_labels[plain.tree_.start[node] : plain.tree_.split[node]]
+        scores, targets = [], []
+        for train, test in folds.split(X, y):
+            train, test = (part[np.isin(y[part], nodes_classes)] for part in (train, test))
+            answer = clone(NB).fit(X[train], np.isin(y[train], left)).predict_log_proba(X[test])
+            scores.append(np.clip(answer[:, 1] - answer[:, 0], -MOST_LOG_ODDS, MOST_LOG_ODDS))
+            targets.append(np.isin(y[test], left))
+        platt = BINARY.create("platt").fit(np.concatenate(scores), np.concatenate(targets))
+        bounded = np.clip(raw[:, node], -MOST_LOG_ODDS, MOST_LOG_ODDS)
+        assert_allclose(mapped[:, node], platt.predict_log_odds(bounded), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("internal", [None, "platt", "isotonic", "auto"])
+@pytest.mark.parametrize("external", [None, "vector", "temperature"])
+def test_log_odds_of_a_billion_do_not_drown_the_others(digits, internal, external):
+    """Gaussian naive Bayes without smoothing: constant pixels give variances of 1e-9."""
+    X, y, X_test, y_test = two_halves(digits)
+    params = {"calibration_size": "cross-fit", "external_calibration": external}
+    plain = fit(X, y, GaussianNB(), external_calibration=None)
+    clf = fit(X, y, GaussianNB(), internal_calibration=internal, **params)
+    assert clf.score(X_test, y_test) > plain.score(X_test, y_test) - 0.05
+
+
+@pytest.mark.parametrize("internal", BINARY.names())
+def test_a_class_of_one_row_is_not_calibrated_away(internal):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal([0, 0], 0.3, (50, 2)), rng.normal([5, 0], 0.3, (50, 2)), [[0, 9.0]]])
+    y = ["a"] * 50 + ["b"] * 50 + ["rare"]
+    params = {"external_calibration": None, "internal_calibration": internal}
+    clf = NestedDichotomyClassifier(LogisticRegression(), [["a", "rare"], "b"], random_state=0, **params)
+    assert clf.fit(X, y).predict([[0, 9.0]]) == ["rare"]
+
+
+def test_the_users_own_folds_work_with_rows_held_out(digits):
+    X, y = digits
+    folds = list(StratifiedKFold(3).split(X, y))
+    clf = fit(X, y, internal_calibration="platt", cv=folds)
+    assert clf.external_calibrator_ is not None
+    assert clf.score(X, y) > 0.7
+    with pytest.raises(ValueError, match="train part of fold 0"):
+        fit(X, y, internal_calibration="platt", cv=[(test, test) for _, test in folds])
 
 
 @pytest.mark.parametrize("method", BINARY.names())
@@ -146,6 +189,7 @@ def test_calibrating_some_depths_leaves_the_other_nodes_alone(digits):
     plain = fit(X, y, **params)._scorer.log_odds(X_test)
     clf = fit(X, y, internal_calibration="platt", calibrated_nodes=[0, 2], structure="random", **params)
     some = clf._scorer.log_odds(X_test)
+    plain = np.clip(plain, -MOST_LOG_ODDS, MOST_LOG_ODDS)
     every = fit(X, y, internal_calibration="platt", **params)._scorer.log_odds(X_test)
     chosen = np.isin(clf.tree_.depth, [0, 2])
     assert_allclose(some[:, chosen], every[:, chosen])
@@ -164,11 +208,12 @@ def test_a_budget_goes_to_the_nodes_that_pay_most(digits):
     assert shares[-1] == pytest.approx(nll(fit(X, y, **params)), rel=0.02)
     few = fit(X, y, calibrated_nodes=0.3, **params)  # three of nine nodes
     plain = fit(X, y, external_calibration=None)
-    moved = np.abs(few._scorer.log_odds(X_test) - plain._scorer.log_odds(X_test)).max(axis=0) > 1e-9
+    before = np.clip(plain._scorer.log_odds(X_test), -MOST_LOG_ODDS, MOST_LOG_ODDS)
+    moved = np.abs(few._scorer.log_odds(X_test) - before).max(axis=0) > 1e-9
     assert moved.sum() == 3
 
 
-@pytest.mark.parametrize("bad", ["some", 0.0, 1.5, 3, None])
+@pytest.mark.parametrize("bad", ["some", 0.0, 1.5, 3, None, [0.5], ["a"], [-1], [], {0: 1}])
 def test_a_bad_choice_of_nodes_is_refused(iris, bad):
     with pytest.raises(ValueError, match="calibrated_nodes must be"):
         fit(*iris, calibrated_nodes=bad)

@@ -93,6 +93,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def predict(self, X: Matrix) -> LabelArray:
         """The most probable class of each row, after calibration."""
+        check_is_fitted(self, "calibrator_")
         labels: LabelArray = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
         return labels
 

@@ -18,7 +18,7 @@ from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
 from dichotomies.inference import log_proba_of, most_probable
 from dichotomies.learners import GenericLearner, NodeTask, input_dtypes
 from dichotomies.plan import Plan
-from dichotomies.scorers import base_scorers
+from dichotomies.scorers import AveragedScorer, base_scorers
 from dichotomies.structures import GrowingTask, resolve
 from dichotomies.training import train
 
@@ -64,7 +64,7 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     calibration_size : float or "cross-fit", default=0.1
         Rows for external calibration: the share held out from training, stratified, never the last row
         of a class; or "cross-fit", which holds out none and calibrates on probabilities of models trained
-        on the other folds of the same tree.
+        on the other folds of the same tree: slower, and better where there are few rows.
     n_jobs : int, default=None
         Nodes trained, and chunks of rows predicted, at a time, as everywhere in scikit-learn. Training
         runs on the joblib backend chosen by `joblib.parallel_config`; prediction uses threads. The
@@ -279,7 +279,7 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         """The trained clones, in the order of the tree's nodes."""
         check_is_fitted(self)
         models = [[node.estimator for node in scorer.nodes] for scorer in base_scorers(self._scorer)]
-        return models if self.ensemble and self.internal_calibration is not None else models[0]
+        return models if isinstance(self._scorer, AveragedScorer) else models[0]
 
     # ------------------------------------------------------------------ scikit-learn's protocols
 

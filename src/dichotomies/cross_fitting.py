@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from dichotomies._parallel import even_batches, run
 from dichotomies.calibrators.binary import ScoreMaps, Segments, cross_fitted_nll, segment_nll
 from dichotomies.folds import fold_of_rows
 from dichotomies.inference import log_proba_of
-from dichotomies.scorers import AveragedScorer, CalibratedScorer
+from dichotomies.scorers import MOST_LOG_ODDS, AveragedScorer, CalibratedScorer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,9 +42,9 @@ class CrossFit:
     members: Sequence[NodeScorer]
 
     @classmethod
-    def fit(cls, plan: Plan, task: NodeTask, rng: Any) -> CrossFit:
-        """Deal the rows to folds and train on all but one, for each."""
-        folds = fold_of_rows(task.codes, plan.cv, rng)
+    def fit(cls, plan: Plan, task: NodeTask, rng: Any, folds: IntArray | None = None) -> CrossFit:
+        """Deal the rows to folds, unless they are given, and train on all but one, for each."""
+        folds = fold_of_rows(task.codes, plan.cv, rng) if folds is None else folds
         n_folds = int(folds.max()) + 1
         members = [
             plan.fit_nodes(task.subset(np.flatnonzero(folds != f)), rng, f"fold {f + 1} of {n_folds}: ")
@@ -54,8 +54,14 @@ class CrossFit:
 
     @cached_property
     def scores(self) -> OutOfFold:
-        """Every node's rows, scored by the members that had not seen them."""
-        return OutOfFold.of(self.task, self.members, self.folds, self.plan.n_jobs)
+        """Every node's rows, scored by the members that had not seen them, within the bound."""
+        scores = OutOfFold.of(self.task, self.members, self.folds, self.plan.n_jobs)
+        return replace(scores, scores=np.clip(scores.scores, -self._bound, self._bound))
+
+    @property
+    def _bound(self) -> float:
+        """Log-odds are bounded before they are calibrated; scores of no known scale are not."""
+        return MOST_LOG_ODDS if self.plan.learner.gives_probabilities else np.inf
 
     def final_scorer(self, rng: Any) -> Scorer:
         """The nodes to predict with.
@@ -66,9 +72,10 @@ class CrossFit:
         if self.plan.internal is None:
             return self.plan.fit_nodes(self.task, rng)
         if not self.plan.ensemble:
-            return CalibratedScorer(self.plan.fit_nodes(self.task, rng), self._maps(self.scores.segments()))
-        own = [self._maps(self.scores.segments(self.scores.fold == f)) for f in range(len(self.members))]
-        return AveragedScorer([CalibratedScorer(*pair) for pair in zip(self.members, own, strict=True)])
+            return self._calibrated(self.plan.fit_nodes(self.task, rng))
+        return AveragedScorer(
+            [self._calibrated(member, self.scores.fold == f) for f, member in enumerate(self.members)]
+        )
 
     def log_proba(self, rows: IntArray) -> FloatArray:
         """Class log-probabilities of rows by models, and node calibrators, that had not seen them."""
@@ -76,11 +83,15 @@ class CrossFit:
         for f, member in enumerate(self.members):
             scorer: Scorer = member
             if self.plan.internal is not None:
-                scorer = CalibratedScorer(member, self._maps(self.scores.segments(self.scores.fold != f)))
+                scorer = self._calibrated(member, self.scores.fold != f)
             inside = np.flatnonzero(self.folds[rows] == f)
             X = self.task.take(rows[inside])
             out[inside] = log_proba_of(self.task.tree, scorer, X, n_jobs=self.plan.n_jobs, dtype=np.float32)
         return out
+
+    def _calibrated(self, scorer: NodeScorer, kept: BoolArray | None = None) -> Scorer:
+        """Nodes with maps fitted on all out-of-fold scores, or on those in `kept`."""
+        return CalibratedScorer(scorer, self._maps(self.scores.segments(kept)), self._bound)
 
     def _maps(self, segments: Segments) -> ScoreMaps:
         assert self.plan.internal is not None
@@ -88,8 +99,8 @@ class CrossFit:
         return maps.where(self._chosen(self.plan.internal, segments), ScoreMaps.identity(len(maps)))
 
     def _chosen(self, calibrator: BinaryCalibrator, segments: Segments) -> BoolArray:
-        """Which nodes to calibrate; those without a single score never are."""
-        scored = np.diff(segments.offsets) > 0
+        """Which nodes to calibrate; those without scores of both sides never are."""
+        scored = (segments.count(segments.targets) > 0) & (segments.count(~segments.targets) > 0)
         wanted = self.plan.calibrated_nodes
         if isinstance(wanted, str):
             return scored

@@ -21,7 +21,8 @@ def fold_of_rows(codes: IntArray, cv: Any, rng: Any) -> IntArray:
     cv : int, scikit-learn splitter or iterable of (train, test)
         A number of folds deals the rows of each class, shuffled, to the folds in turn, going on where
         the class before stopped: fold sizes differ by at most one, and a class with fewer rows than
-        folds is simply missing from some. A splitter's test parts must cover every row once.
+        folds is simply missing from some. A splitter's test parts must cover every row once, and its
+        train parts be all the other rows.
     rng : RandomState
         Shuffles.
     """
@@ -31,9 +32,13 @@ def fold_of_rows(codes: IntArray, cv: Any, rng: Any) -> IntArray:
         return _deal(codes, rng) % min(int(cv), len(codes))
     fold = np.full(len(codes), -1, dtype=np.intp)
     covered = 0
-    for number, (_, test) in enumerate(check_cv(cv, codes, classifier=True).split(codes, codes)):
+    for number, (train, test) in enumerate(check_cv(cv, codes, classifier=True).split(codes, codes)):
+        rest = np.ones(len(codes), dtype=bool)
+        rest[test] = False
+        if not np.array_equal(np.flatnonzero(rest), np.sort(np.arange(len(codes))[train])):
+            raise ValueError(f"The train part of fold {number} of cv must be all rows not in its test part.")
         fold[test] = number
-        covered += len(np.arange(len(codes))[test])
+        covered += len(codes) - int(rest.sum())
     if covered != len(codes) or (fold < 0).any():
         raise ValueError("The test parts of cv must hold every row exactly once.")
     return fold

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from dichotomies.calibrators.binary import BinaryCalibrator
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
@@ -26,7 +28,7 @@ class Plan:
     verbose: bool = False
 
     def __post_init__(self) -> None:
-        _check_calibrated_nodes(self.calibrated_nodes)
+        object.__setattr__(self, "calibrated_nodes", _checked_nodes(self.calibrated_nodes))
         _check_calibration_size(self.calibration_size)
 
     def fit_nodes(self, task: NodeTask, rng: Any, title: str = "") -> NodeScorer:
@@ -34,24 +36,25 @@ class Plan:
         return self.learner.fit(task, random_state=rng, n_jobs=self.n_jobs, verbose=self.verbose, title=title)
 
 
-def _check_calibrated_nodes(wanted: Any) -> None:
-    if isinstance(wanted, str):
-        valid = wanted == "all"
-    elif isinstance(wanted, float):
-        valid = 0 < wanted <= 1
-    else:
-        valid = not isinstance(wanted, int) and hasattr(wanted, "__iter__")
-    if not valid:
-        raise ValueError(
-            "calibrated_nodes must be 'all', a list of depths such as [0, 1, 2], or the share of nodes to "
-            f"calibrate as a float in (0, 1], got {wanted!r}."
-        )
+def _checked_nodes(wanted: Any) -> Any:
+    """'all', a share as a float, or depths as a tuple of integers."""
+    if isinstance(wanted, str) and wanted == "all":
+        return wanted
+    if isinstance(wanted, float | np.floating) and 0 < wanted <= 1:
+        return float(wanted)
+    depths = tuple(wanted) if hasattr(wanted, "__iter__") and not isinstance(wanted, str | dict) else ()
+    if depths and all(isinstance(depth, int | np.integer) and depth >= 0 for depth in depths):
+        return depths
+    raise ValueError(
+        "calibrated_nodes must be 'all', a list of depths such as [0, 1, 2], or the share of nodes to "
+        f"calibrate as a float in (0, 1], got {wanted!r}."
+    )
 
 
 def _check_calibration_size(size: Any) -> None:
     if isinstance(size, str) and size == "cross-fit":
         return
-    if isinstance(size, bool) or not isinstance(size, float) or not 0 < size < 1:
+    if not isinstance(size, float | np.floating) or not 0 < size < 1:
         raise ValueError(
             "calibration_size must be the share of rows to hold out as a float between 0 and 1, or "
             f"'cross-fit', got {size!r}."

@@ -16,16 +16,29 @@ if TYPE_CHECKING:
     from dichotomies.learners import Scorer
 
 
+#: What more extreme log-odds are read as where nodes are calibrated. Naive Bayes can answer with log-odds of
+#: a billion; a slope fitted to those would leave nothing of the differences that matter.
+MOST_LOG_ODDS = 200.0
+
+
 @dataclass(frozen=True)
 class CalibratedScorer:
-    """Nodes whose log-odds go through a calibrating map each."""
+    """Nodes whose log-odds go through a calibrating map each.
+
+    Attributes
+    ----------
+    bound : float
+        Scores are clipped to ``[-bound, bound]`` first, as they were when the maps were fitted.
+    """
 
     scorer: Scorer
     maps: ScoreMaps
+    bound: float
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Calibrated log-odds of going left for each row at each node."""
         scores = self.scorer.log_odds(X)
+        np.clip(scores, -self.bound, self.bound, out=scores)
         self.maps.apply(scores)
         return scores
 

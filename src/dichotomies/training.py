@@ -33,23 +33,29 @@ class Trained:
 def train(plan: Plan, task: NodeTask, rng: Any) -> Trained:
     """Train the nodes of a tree and calibrate them as planned."""
     if plan.external is None:
-        return Trained(_fit_inside(plan, task, rng), None)
+        return Trained(_fit_inside(plan, task, None, rng), None)
     if plan.calibration_size == "cross-fit":
         crossed = CrossFit.fit(plan, task, rng)
         rows = _sample(task, np.arange(len(task.codes)), rng)
         external = _fit_outside(plan.external, task, rows, crossed.log_proba(rows))
         return Trained(crossed.final_scorer(rng), external)
     held = hold_out(task.codes, plan.calibration_size, rng)
-    scorer = _fit_inside(plan, task.subset(np.flatnonzero(~held)), rng)
+    scorer = _fit_inside(plan, task, np.flatnonzero(~held), rng)
     rows = _sample(task, np.flatnonzero(held), rng)
     log_proba = log_proba_of(task.tree, scorer, task.take(rows), n_jobs=plan.n_jobs, dtype=np.float32)
     return Trained(scorer, _fit_outside(plan.external, task, rows, log_proba))
 
 
-def _fit_inside(plan: Plan, task: NodeTask, rng: Any) -> Scorer:
+def _fit_inside(plan: Plan, task: NodeTask, rows: IntArray | None, rng: Any) -> Scorer:
+    """Train and calibrate the nodes on some of the rows, or all."""
+    folds = None
+    if plan.internal is not None and not isinstance(plan.cv, int):  # the user's folds number all rows
+        folds = fold_of_rows(task.codes, plan.cv, rng)
+    if rows is not None:
+        task, folds = task.subset(rows), None if folds is None else folds[rows]
     if plan.internal is None:
         return plan.fit_nodes(task, rng)
-    return CrossFit.fit(plan, task, rng).final_scorer(rng)
+    return CrossFit.fit(plan, task, rng, folds).final_scorer(rng)
 
 
 def _fit_outside(

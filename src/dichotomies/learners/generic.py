@@ -90,6 +90,11 @@ class GenericLearner:
         self._takes_X_as_it_is = not any("__" in name for name in estimator.get_params(deep=True))
 
     @property
+    def gives_probabilities(self) -> bool:
+        """Whether what is read off the clones are log-odds, rather than scores of any scale."""
+        return hasattr(type(self.estimator), "predict_proba")
+
+    @property
     def description(self) -> str:
         """Which way the nodes are trained, for people."""
         return f"generic: one clone of {type(self.estimator).__name__} per node"

@@ -1,8 +1,8 @@
 """Log-probabilities as calibrators read them: normalised, finite by a stated rule, block by block.
 
-An entry of minus infinity cannot mean it: no finite number of rows proves a class impossible. It is read
-as log-probability ``-53 log 2`` (one step of double precision away from certainty, as at the nodes of a
-tree), or as the row's smallest finite entry where that is lower, so that the order of classes is kept.
+Entries below -100, minus infinity among them, are read as -100. No finite number of rows proves a class that
+improbable, and a factor fitted to the log-probabilities of -1e9 that naive Bayes can give would leave nothing
+of the differences that matter.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     RealArray = npt.NDArray[Any]
 
-#: Log-probability meant by minus infinity.
-IMPOSSIBLE = float(-53 * np.log(2))
+#: What lower log-probabilities are read as.
+LOWEST = -100.0
 
 _BLOCK_BYTES = 256 * 2**10
 _NO_FLOOR = -1e30
@@ -61,11 +61,7 @@ def shift_and_floor(raw: FloatArray) -> tuple[FloatArray, FloatArray]:
             f"log_proba must hold natural logarithms of probabilities, but row {row} of a block has {what}."
         )
     shift = top + np.log(np.exp(raw - top[:, None]).sum(axis=1))
-    floor = np.full(len(raw), _NO_FLOOR)
-    for i in np.flatnonzero(raw.min(axis=1) == -np.inf):
-        lowest = raw[i][np.isfinite(raw[i])].min() - shift[i]
-        floor[i] = min(lowest, IMPOSSIBLE)
-    return shift, floor
+    return shift, np.full(len(raw), LOWEST)
 
 
 def readable(raw: RealArray) -> FloatArray:

@@ -51,7 +51,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         ----------
         log_proba : array of shape (n_rows, n_classes)
             Natural logarithms of class probabilities, or logits; single or double precision. An entry of
-            minus infinity is read as ``-53 log 2``, or as the row's smallest finite entry if that is lower.
+            entries below -100, once rows are normalised, are read as -100.
         y : array of shape (n_rows,)
             The column of each row's true class; or its label, if `classes` is given.
         sample_weight : array of shape (n_rows,), optional
@@ -75,8 +75,9 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         self.fit_rows(rows)
         if not self.converged_:
             warnings.warn(
-                f"{type(self).__name__} did not reach its optimum in {self.n_iter_} iterations; "
-                "its parameters are finite and usable, but a larger max_iter may improve them.",
+                f"{type(self).__name__} stopped after {self.n_iter_} iterations, not at an optimum: either "
+                "max_iter is too small, or the rows are separated, where plain likelihood has none. Its "
+                "parameters are finite, but a penalised method such as 'vector' may serve better.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from dichotomies.calibrators.multiclass._evaluation import Likelihood
-from dichotomies.calibrators.multiclass._rows import log_odds
+from dichotomies.calibrators.multiclass._rows import log_odds, row_blocks
 from dichotomies.calibrators.multiclass._scaling import ScalingObjective
 from dichotomies.calibrators.multiclass._shrinkage import Spread, best_spread
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
@@ -210,6 +210,16 @@ class VectorScalingML(_VectorModel):
         objective.free[1 : self.n_classes_ + 1] = rows.class_weight > 0
         found = objective.minimum(x, tol=self.tol, max_iter=self.max_iter)
         self._keep(objective, found.x, found.n_iter, found.converged)
+        # Where every row's own class comes first, larger parameters are always likelier.
+        self.converged_ = self.converged_ and not self._separates(rows)
+
+    def _separates(self, rows: CalibrationRows) -> bool:
+        """Whether the own class of every row is the most probable one."""
+        for part in row_blocks(*rows.shape):
+            first = self.predict_log_proba(rows.block(part)).argmax(axis=1)
+            if ((first != rows.codes[part]) & (rows.weight[part] > 0)).any():
+                return False
+        return True
 
 
 def present_only(likelihood: Likelihood, start: BestScale) -> tuple[ScalingObjective, FloatArray]:
