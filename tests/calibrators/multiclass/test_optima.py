@@ -117,7 +117,7 @@ def test_large_problems_reach_the_optimum_in_single_precision(rng, monkeypatch):
 
 def test_non_convergence_is_reported_once(rng):
     x, y = sample(rng)
-    with pytest.warns(ConvergenceWarning, match="not at an optimum in 1 iterations") as caught:
+    with pytest.warns(ConvergenceWarning, match="stopped after 1 iterations") as caught:
         calibrator = MULTICLASS.create("vector-ml", max_iter=1).fit(x, y)
     assert len(caught) == 1
     assert not calibrator.converged_
