@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.base import clone as fresh_copy
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
@@ -75,7 +74,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_is_fitted(self.estimator)
         self.classes_: LabelArray = np.asarray(self.estimator.classes_)
-        calibrator = self._new_calibrator()
+        calibrator: MulticlassCalibrator = clone(MULTICLASS.resolve(self.method, MulticlassCalibrator))
         self.calibrator_ = calibrator.fit(
             self._uncalibrated(X), _known(y, self.classes_), sample_weight, classes=self.classes_
         )
@@ -96,16 +95,6 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "calibrator_")
         labels: LabelArray = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
         return labels
-
-    def _new_calibrator(self) -> MulticlassCalibrator:
-        if isinstance(self.method, str):
-            return MULTICLASS.create(self.method)
-        if isinstance(self.method, MulticlassCalibrator):
-            copy: MulticlassCalibrator = fresh_copy(self.method)
-            return copy
-        raise TypeError(
-            f"method must be one of {MULTICLASS.names()} or a multiclass calibrator, got {self.method!r}."
-        )
 
     def _uncalibrated(self, X: Matrix) -> FloatArray:
         """What the classifier says; a probability of 0 becomes minus infinity, which calibrators read."""

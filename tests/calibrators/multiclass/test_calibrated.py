@@ -47,5 +47,5 @@ def test_unknown_labels_and_methods_are_refused_in_a_sentence(iris):
     clf = LogisticRegression(max_iter=300).fit(X[y < 2], y[y < 2])
     with pytest.raises(ValueError, match="label 2, which the classifier has not been trained on"):
         CalibratedClassifier(clf).fit(X, y)
-    with pytest.raises(TypeError, match="method must be one of"):
+    with pytest.raises(TypeError, match="Expected a multiclass calibrator: one of"):
         CalibratedClassifier(clf, method=3).fit(X[y < 2], y[y < 2])

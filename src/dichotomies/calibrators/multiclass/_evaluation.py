@@ -7,7 +7,7 @@ result does not depend on the number of threads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +40,6 @@ class Likelihood:
 
     rows: CalibrationRows
     n_jobs: int | None = None
-    n_evaluations: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         n_rows, n_classes = self.rows.shape
@@ -60,7 +59,6 @@ class Likelihood:
 
         Without `curvature` the last three may be left at zero.
         """
-        self.n_evaluations += 1
         single = scale.astype(np.float32), bias.astype(np.float32)
 
         def task(rows: slice) -> tuple[float, FloatArray]:
@@ -73,7 +71,6 @@ class Likelihood:
 
     def scale_sums(self, scale: float) -> tuple[float, float, float]:
         """Value and first and second derivative in one scale common to all classes, biases zero."""
-        self.n_evaluations += 1
         n_classes = self.rows.shape[1]
         single = np.full(n_classes, scale, dtype=np.float32), np.zeros(n_classes, dtype=np.float32)
 
