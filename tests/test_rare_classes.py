@@ -10,7 +10,7 @@ from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.cross_fitting import CrossFit
 from dichotomies.inference import log_proba_of
-from dichotomies.learners import GenericLearner, NodeTask
+from dichotomies.learners import NodeTask, Wanted, choose
 from dichotomies.plan import Plan
 from dichotomies.structures import STRUCTURES
 
@@ -33,10 +33,10 @@ def test_every_combination_is_finite(real_data, name):
     frequent = np.argsort(-data.X.sum(axis=0))[:200]
     X, (classes, codes) = data.X[:, frequent], np.unique(data.y, return_inverse=True)
     tree = STRUCTURES.create("random").grow(None, codes, random_state=0)
-    crossed = CrossFit.fit(
-        Plan(GenericLearner(MultinomialNB())), NodeTask(tree, X, codes), np.random.RandomState(0)
-    )
-    full = crossed.final_scorer(np.random.RandomState(0))
+    plan = Plan(choose(MultinomialNB()), internal=BINARY.create("platt"))
+    task = NodeTask(tree, X, codes)
+    crossed = CrossFit.fit(plan, task, np.random.RandomState(0), wanted=Wanted.MEMBERS)
+    full = crossed.fitted.full
     rows = np.random.RandomState(0).permutation(len(codes))[:600]
     raw = full.log_odds(X[rows[:100]])
     for internal in (None, *BINARY.names()):
@@ -57,5 +57,5 @@ def test_every_combination_is_finite(real_data, name):
             assert np.isfinite(answer).all(), (internal, external)
             np.testing.assert_allclose(np.exp(answer).sum(axis=1), 1, atol=1e-9)
     averaged = with_internal(crossed, "platt", ensemble=True)
-    answer = log_proba_of(tree, averaged.final_scorer(None), X[rows[:100]])
+    answer = log_proba_of(tree, averaged.final_scorer(), X[rows[:100]])
     assert np.isfinite(answer).all()

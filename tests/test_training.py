@@ -1,6 +1,7 @@
 """Internal and external calibration, wired into the classifier."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.cross_fitting import CrossFit
 from dichotomies.folds import fold_of_rows, hold_out
-from dichotomies.learners import GenericLearner, NodeTask
+from dichotomies.learners import GenericLearner, NodeTask, Wanted
+from dichotomies.learners.base import out_of_fold_scores
 from dichotomies.plan import Plan
 from dichotomies.scorers import MOST_LOG_ODDS
 from dichotomies.structures import STRUCTURES
@@ -87,9 +89,12 @@ def test_out_of_fold_scores_come_from_models_that_had_not_seen_the_row(digits):
     X, y = digits
     tree = STRUCTURES.create("random").grow(X, y, random_state=0)
     task = NodeTask(tree, X, y)
-    crossed = CrossFit.fit(Plan(GenericLearner(NB)), task, np.random.RandomState(0))
+    plan = Plan(GenericLearner(NB), internal=BINARY.create("platt"))
+    crossed = CrossFit.fit(plan, task, np.random.RandomState(0))
     for node in (0, 4, 8):
-        rows, is_left = task.rows(node)
+        inside = slice(*task.own_pairs().offsets[node : node + 2])
+        rows, is_left = task.own_pairs().rows[inside], task.own_pairs().is_left[inside]
+        assert np.array_equal(np.sort(rows), task.rows(node)[0])
         expected = np.empty(len(rows))
         for fold in range(3):
             outside = crossed.folds[rows] != fold
@@ -276,12 +281,14 @@ def test_cross_fitted_probabilities_are_of_models_that_had_not_seen_the_row(digi
     tree = STRUCTURES.create("class-balanced").grow(X, y, random_state=0)
     task = NodeTask(tree, X, y)
     plan = Plan(GenericLearner(NB), internal=BINARY.create("platt"))
-    crossed = CrossFit.fit(plan, task, np.random.RandomState(0))
+    crossed = CrossFit.fit(plan, task, np.random.RandomState(0), wanted=Wanted.MEMBERS)
     rows = np.arange(0, len(y), 7)
     before = crossed.log_proba(rows)
     flipped = y.copy()
     flipped[rows[0]] = (y[rows[0]] + 5) % 10  # the label of a row must not matter to its own probabilities
-    other = CrossFit(plan, NodeTask(tree, X, flipped), crossed.folds, crossed.members)
+    other_task = NodeTask(tree, X, flipped)
+    scores = out_of_fold_scores(other_task, crossed.fitted.members, crossed.folds)
+    other = CrossFit(plan, other_task, crossed.folds, replace(crossed.fitted, scores=scores))
     assert_allclose(other.log_proba(rows)[0], before[0], rtol=1e-5)
 
 

@@ -124,6 +124,12 @@ class _ReportingParallel(Parallel):
             self.progress.show(self.n_completed_tasks / self.total)
 
 
+def report(text: str) -> None:
+    """Say something on stderr, where progress is reported."""
+    sys.stderr.write(f"[dichotomies] {text}\n")
+    sys.stderr.flush()
+
+
 class Progress:
     """A line on stderr that says how far the work is and how long it may still take."""
 

@@ -50,11 +50,16 @@ class Registry(Generic[T]):
 
     def create(self, name: str, **params: Any) -> T:
         """Make an instance of the class registered as `name`."""
+        made: T = self.get(name)(**params)
+        return made
+
+    def get(self, name: str) -> Any:
+        """The class registered as `name`."""
         if name not in self.names():
             close = get_close_matches(name, self._classes, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise ValueError(f"There is no {self.kind} named {name!r}; choose from {self.names()}.{hint}")
-        return self._classes[name](**params)
+        return self._classes[name]
 
     def resolve(self, given: Any, kind: type[Any]) -> T:
         """Turn a name into an instance; an instance of `kind` is taken as it is."""

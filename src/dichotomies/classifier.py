@@ -13,10 +13,11 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from dichotomies._parallel import report
 from dichotomies.calibrators.binary import BINARY, BinaryCalibrator
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
 from dichotomies.inference import log_proba_of, most_probable
-from dichotomies.learners import GenericLearner, NodeTask, input_dtypes
+from dichotomies.learners import GenericScorer, NodeTask, choose, input_dtypes
 from dichotomies.plan import Plan
 from dichotomies.scorers import AveragedScorer, base_scorers
 from dichotomies.structures import GrowingTask, resolve
@@ -65,6 +66,10 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         Rows for external calibration: the share held out from training, stratified, never the last row
         of a class; or "cross-fit", which holds out none and calibrates on probabilities of models trained
         on the other folds of the same tree: slower, and better where there are few rows.
+    learner : str, default="auto"
+        How all nodes are trained. "auto" takes a fast way that gives what one clone of `estimator` per node
+        would give, where there is one for this estimator and its parameters, and the clones otherwise;
+        `learner_` says which and why. "clones" always trains clones.
     n_jobs : int, default=None
         Nodes trained, and chunks of rows predicted, at a time, as everywhere in scikit-learn. Training
         runs on the joblib backend chosen by `joblib.parallel_config`; prediction uses threads. The
@@ -84,10 +89,11 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     estimators_ : list of classifiers
         The trained clones, in the order of the tree's nodes; None where a node saw rows of one side only
         (when all rows of a class have weight zero). A list of such lists, one per fold, with `ensemble`.
+        Only where the nodes were trained as clones (``learner="clones"``).
     external_calibrator_ : MulticlassCalibrator or None
         The fitted external calibrator; None without one, and where no row could be held out for it.
     learner_ : str
-        How the nodes were trained.
+        How the nodes were trained and, where it was by clones, why.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -121,6 +127,7 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         ensemble: bool = False,
         calibrated_nodes: Any = "all",
         calibration_size: float | str = 0.1,
+        learner: str = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool | int = 0,
@@ -133,6 +140,7 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         self.ensemble = ensemble
         self.calibrated_nodes = calibrated_nodes
         self.calibration_size = calibration_size
+        self.learner = learner
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -164,6 +172,8 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         structure = resolve(self.structure)
         self.tree_ = structure.grow_from(GrowingTask(X, codes, self.classes_, weight), random_state)
         task = NodeTask(self.tree_, X, codes, weight if self._nodes_get_weight(weight) else None)
+        if self.verbose:
+            report(plan.learner.description)
         trained = train(plan, task, random_state)
         self._scorer, self.external_calibrator_ = trained.scorer, trained.external
         self.learner_ = plan.learner.description
@@ -173,7 +183,7 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         """The parameters, names resolved and values checked."""
         internal, external = self.internal_calibration, self.external_calibration
         return Plan(
-            learner=GenericLearner(self._base(), calibrated=internal is not None),
+            learner=choose(self._base(), self.learner, calibrated=internal is not None),
             internal=None if internal is None else BINARY.resolve(internal, BinaryCalibrator),
             external=None if external is None else MULTICLASS.resolve(external, MulticlassCalibrator),
             cv=self.cv,
@@ -278,7 +288,13 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     def estimators_(self) -> list[Any]:
         """The trained clones, in the order of the tree's nodes."""
         check_is_fitted(self)
-        models = [[node.estimator for node in scorer.nodes] for scorer in base_scorers(self._scorer)]
+        scorers = base_scorers(self._scorer)
+        if not isinstance(scorers[0], GenericScorer):
+            raise AttributeError(
+                f"estimators_ exists only where every node was trained as a clone (learner='clones'); here "
+                f"the nodes were trained together ({self.learner_})."
+            )
+        models = [[node.estimator for node in scorer.nodes] for scorer in scorers]
         return models if isinstance(self._scorer, AveragedScorer) else models[0]
 
     # ------------------------------------------------------------------ scikit-learn's protocols

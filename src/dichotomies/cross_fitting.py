@@ -2,85 +2,95 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._parallel import even_batches, run
 from dichotomies.calibrators.binary import ScoreMaps, Segments, cross_fitted_nll, segment_nll
 from dichotomies.folds import fold_of_rows
 from dichotomies.inference import log_proba_of
+from dichotomies.learners import Wanted
 from dichotomies.scorers import MOST_LOG_ODDS, AveragedScorer, CalibratedScorer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from dichotomies._typing import BoolArray, FloatArray, IntArray
     from dichotomies.calibrators.binary import BinaryCalibrator
-    from dichotomies.learners import NodeScorer, NodeTask, Scorer
+    from dichotomies.learners import CrossFitted, NodeScorer, NodeTask, Scorer
     from dichotomies.plan import Plan
 
 
 @dataclass(frozen=True)
 class CrossFit:
-    """All nodes trained once per fold, without the rows of that fold.
+    """All nodes trained once per fold, without the rows of that fold, and on all rows.
 
     Attributes
     ----------
     folds : (n_rows,)
         The fold of each row.
-    members : list of NodeScorer
-        ``members[f]`` has not seen the rows of fold ``f``.
+    fitted : CrossFitted
+        What the learner made of it.
     """
 
     plan: Plan
     task: NodeTask
     folds: IntArray
-    members: Sequence[NodeScorer]
+    fitted: CrossFitted
 
     @classmethod
-    def fit(cls, plan: Plan, task: NodeTask, rng: Any, folds: IntArray | None = None) -> CrossFit:
-        """Deal the rows to folds, unless they are given, and train on all but one, for each."""
+    def fit(
+        cls,
+        plan: Plan,
+        task: NodeTask,
+        rng: Any,
+        folds: IntArray | None = None,
+        *,
+        wanted: Wanted | None = None,
+    ) -> CrossFit:
+        """Deal the rows to folds, unless they are given, and train.
+
+        Parameters
+        ----------
+        wanted : Wanted
+            What will be asked of it beyond `final_scorer`; `log_proba` needs `Wanted.MEMBERS`.
+        """
         folds = fold_of_rows(task.codes, plan.cv, rng) if folds is None else folds
-        n_folds = int(folds.max()) + 1
-        members = [
-            plan.fit_nodes(task.subset(np.flatnonzero(folds != f)), rng, f"fold {f + 1} of {n_folds}: ")
-            for f in range(n_folds)
-        ]
-        return cls(plan, task, folds, members)
+        wanted = _wanted_of(plan) if wanted is None else _wanted_of(plan) | wanted
+        fitted = plan.learner.cross_fit(task, folds, wanted, random_state=rng, effort=plan.effort)
+        return cls(plan, task, folds, fitted)
 
     @cached_property
     def scores(self) -> OutOfFold:
         """Every node's rows, scored by the members that had not seen them, within the bound."""
-        scores = OutOfFold.of(self.task, self.members, self.folds, self.plan.n_jobs)
-        return replace(scores, scores=np.clip(scores.scores, -self._bound, self._bound))
+        assert self.fitted.scores is not None
+        return OutOfFold.of(self.task, np.clip(self.fitted.scores, -self._bound, self._bound), self.folds)
 
     @property
     def _bound(self) -> float:
         """Log-odds are bounded before they are calibrated; scores of no known scale are not."""
         return MOST_LOG_ODDS if self.plan.learner.gives_probabilities else np.inf
 
-    def final_scorer(self, rng: Any) -> Scorer:
+    def final_scorer(self) -> Scorer:
         """The nodes to predict with.
 
         Either one model trained on all rows, its calibrators fitted on the pooled out-of-fold scores; or
         (`ensemble`) the members, each with calibrators of its own, averaged at every node.
         """
-        if self.plan.internal is None:
-            return self.plan.fit_nodes(self.task, rng)
-        if not self.plan.ensemble:
-            return self._calibrated(self.plan.fit_nodes(self.task, rng))
-        return AveragedScorer(
-            [self._calibrated(member, self.scores.fold == f) for f, member in enumerate(self.members)]
-        )
+        if self.plan.internal is not None and self.plan.ensemble:
+            return AveragedScorer(
+                [
+                    self._calibrated(member, self.scores.fold == f)
+                    for f, member in enumerate(self.fitted.members)
+                ]
+            )
+        assert self.fitted.full is not None
+        return self.fitted.full if self.plan.internal is None else self._calibrated(self.fitted.full)
 
     def log_proba(self, rows: IntArray) -> FloatArray:
         """Class log-probabilities of rows by models, and node calibrators, that had not seen them."""
         out: FloatArray = np.empty((len(rows), self.task.tree.n_classes), dtype=np.float32)
-        for f, member in enumerate(self.members):
+        for f, member in enumerate(self.fitted.members):
             scorer: Scorer = member
             if self.plan.internal is not None:
                 scorer = self._calibrated(member, self.scores.fold != f)
@@ -133,18 +143,16 @@ class OutOfFold:
     weights: FloatArray | None
 
     @classmethod
-    def of(
-        cls, task: NodeTask, members: Sequence[NodeScorer], folds: IntArray, n_jobs: int | None = None
-    ) -> OutOfFold:
-        """Score every node's rows.
+    def of(cls, task: NodeTask, scores: FloatArray, folds: IntArray) -> OutOfFold:
+        """Scores of ``task.own_pairs()``, without those that are NaN.
 
         Where the member that had not seen a row had seen only one side of the node, it answers with a
         constant, which says nothing about the model to be calibrated: such rows are left out.
         """
-        batches = [(task, members, folds, nodes) for nodes in even_batches(task.node_size, n_jobs)]
-        parts = list(chain(*run(_score_nodes, batches, n_jobs=n_jobs, shared_memory=True)))
-        rows, scores, targets = (np.concatenate(column) for column in zip(*parts, strict=True))
-        offsets = np.cumsum([0, *(len(part[0]) for part in parts)])
+        pairs = task.own_pairs()
+        known = ~np.isnan(scores)
+        rows, targets, scores = pairs.rows[known], pairs.is_left[known], scores[known]
+        offsets = np.concatenate([[0], np.cumsum(known)])[pairs.offsets]
         weights = None if task.sample_weight is None else task.sample_weight[rows]
         return cls(scores, targets, folds[rows], offsets, weights)
 
@@ -157,21 +165,8 @@ class OutOfFold:
         return Segments(self.scores[kept], self.targets[kept], offsets, weights)
 
 
-def _score_nodes(
-    task: NodeTask, members: Sequence[NodeScorer], folds: IntArray, nodes: range
-) -> list[tuple[IntArray, FloatArray, BoolArray]]:
-    return [_score_node(task, members, folds, node) for node in nodes]
-
-
-def _score_node(
-    task: NodeTask, members: Sequence[NodeScorer], folds: IntArray, node: int
-) -> tuple[IntArray, FloatArray, BoolArray]:
-    """Rows of one node, their scores, and whether each belongs to the left side."""
-    rows, is_left = task.rows(node)
-    scores = np.full(len(rows), np.nan)
-    for f, member in enumerate(members):
-        inside = np.flatnonzero(folds[rows] == f)
-        if len(inside) and member.is_trained(node):
-            scores[inside] = member.node_log_odds(node, task.take(rows[inside]))
-    known = ~np.isnan(scores)
-    return rows[known], scores[known], is_left[known]
+def _wanted_of(plan: Plan) -> Wanted:
+    """What `CrossFit.final_scorer` needs."""
+    if plan.internal is None:
+        return Wanted.FULL
+    return Wanted.SCORES | (Wanted.MEMBERS if plan.ensemble else Wanted.FULL)

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies.learners import Effort
+
 if TYPE_CHECKING:
     from dichotomies.calibrators.binary import BinaryCalibrator
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
-    from dichotomies.learners import GenericLearner, NodeScorer, NodeTask
+    from dichotomies.learners import Learner
 
 
 @dataclass(frozen=True)
 class Plan:
     """See the parameters of the same names of `NestedDichotomyClassifier`."""
 
-    learner: GenericLearner
+    learner: Learner
     internal: BinaryCalibrator | None = None
     external: MulticlassCalibrator | None = None
     cv: Any = 3
@@ -31,9 +33,10 @@ class Plan:
         object.__setattr__(self, "calibrated_nodes", _checked_nodes(self.calibrated_nodes))
         _check_calibration_size(self.calibration_size)
 
-    def fit_nodes(self, task: NodeTask, rng: Any, title: str = "") -> NodeScorer:
-        """Train all nodes on the rows of a task."""
-        return self.learner.fit(task, random_state=rng, n_jobs=self.n_jobs, verbose=self.verbose, title=title)
+    @property
+    def effort(self) -> Effort:
+        """Workers and reports, for the learner."""
+        return Effort(self.n_jobs, self.verbose)
 
 
 def _checked_nodes(wanted: Any) -> Any:

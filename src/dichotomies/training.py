@@ -11,6 +11,7 @@ from sklearn.base import clone
 from dichotomies.cross_fitting import CrossFit
 from dichotomies.folds import fold_of_rows, hold_out
 from dichotomies.inference import log_proba_of
+from dichotomies.learners import Wanted
 
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, IntArray
@@ -35,10 +36,10 @@ def train(plan: Plan, task: NodeTask, rng: Any) -> Trained:
     if plan.external is None:
         return Trained(_fit_inside(plan, task, None, rng), None)
     if plan.calibration_size == "cross-fit":
-        crossed = CrossFit.fit(plan, task, rng)
+        crossed = CrossFit.fit(plan, task, rng, wanted=Wanted.MEMBERS)
         rows = _sample(task, np.arange(len(task.codes)), rng)
         external = _fit_outside(plan.external, task, rows, crossed.log_proba(rows))
-        return Trained(crossed.final_scorer(rng), external)
+        return Trained(crossed.final_scorer(), external)
     held = hold_out(task.codes, plan.calibration_size, rng)
     scorer = _fit_inside(plan, task, np.flatnonzero(~held), rng)
     rows = _sample(task, np.flatnonzero(held), rng)
@@ -54,8 +55,8 @@ def _fit_inside(plan: Plan, task: NodeTask, rows: IntArray | None, rng: Any) -> 
     if rows is not None:
         task, folds = task.subset(rows), None if folds is None else folds[rows]
     if plan.internal is None:
-        return plan.fit_nodes(task, rng)
-    return CrossFit.fit(plan, task, rng, folds).final_scorer(rng)
+        return plan.learner.fit(task, random_state=rng, effort=plan.effort)
+    return CrossFit.fit(plan, task, rng, folds).final_scorer()
 
 
 def _fit_outside(

@@ -1,6 +1,31 @@
 """How all nodes of a tree are trained."""
 
-from dichotomies.learners.base import NodeScorer, NodeTask, Scorer
-from dichotomies.learners.generic import GenericLearner, input_dtypes
+from dichotomies.learners.base import (
+    LEARNERS,
+    CrossFitted,
+    Effort,
+    Learner,
+    NodeScorer,
+    NodeTask,
+    Scorer,
+    Unsupported,
+    Wanted,
+)
+from dichotomies.learners.choice import choose
+from dichotomies.learners.generic import GenericLearner, GenericScorer, input_dtypes
 
-__all__ = ["GenericLearner", "NodeScorer", "NodeTask", "Scorer", "input_dtypes"]
+__all__ = [
+    "LEARNERS",
+    "CrossFitted",
+    "Effort",
+    "GenericLearner",
+    "GenericScorer",
+    "Learner",
+    "NodeScorer",
+    "NodeTask",
+    "Scorer",
+    "Unsupported",
+    "Wanted",
+    "choose",
+    "input_dtypes",
+]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import Flag, auto
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from dichotomies._parallel import Progress, even_batches, run
+from dichotomies._registry import Registry
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.tree import ClassTree
 
@@ -25,13 +32,38 @@ class Scorer(Protocol):
 
 
 class NodeScorer(Scorer, Protocol):
-    """Trained nodes of a tree, which can be asked one by one."""
+    """Trained nodes of a tree, which can also be asked about few nodes.
 
-    def node_log_odds(self, node: int, X: Matrix) -> FloatArray:
-        """Log-odds of going left for each row at one node."""
+    Attributes
+    ----------
+    is_trained : ndarray of bool of shape (n_nodes,)
+        Whether a node had rows on both sides to learn from; otherwise it answers with a constant, the
+        smoothed log-odds of its sides (Laplace's rule of succession).
+    """
 
-    def is_trained(self, node: int) -> bool:
-        """Whether a node had rows on both sides to learn from; otherwise it answers with a constant."""
+    @property
+    def is_trained(self) -> BoolArray: ...  # noqa: D102
+
+    def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``, shape (n_pairs,)."""
+
+
+class OwnPairs(NamedTuple):
+    """Every node with each of its own rows, node after node, rows in the order of their leaves.
+
+    Attributes
+    ----------
+    rows : (n_pairs,)
+        Row numbers.
+    is_left : (n_pairs,)
+        Whether the row belongs to the node's left side.
+    offsets : (n_nodes + 1,)
+        Where each node's pairs begin, and the end.
+    """
+
+    rows: IntArray
+    is_left: BoolArray
+    offsets: IntArray
 
 
 @dataclass(frozen=True)
@@ -69,6 +101,14 @@ class NodeTask:
         """Number of rows at each node."""
         return self.leaf_offset[self.tree.stop] - self.leaf_offset[self.tree.start]
 
+    def own_pairs(self) -> OwnPairs:
+        """Every node with each of its own rows; as many pairs as rows times their depth."""
+        first = self.leaf_offset[self.tree.start]
+        offsets = np.concatenate([[0], np.cumsum(self.node_size)])
+        place = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], self.node_size)
+        is_left = place < np.repeat(self.leaf_offset[self.tree.split], self.node_size)
+        return OwnPairs(self.row_order[place], is_left, offsets)
+
     def subset(self, rows: IntArray) -> NodeTask:
         """The same tree with some of the rows."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
@@ -96,3 +136,147 @@ class NodeTask:
     def take(self, rows: IntArray) -> Matrix:
         """The features of some rows, as a copy."""
         return self.X.take(rows, axis=0) if isinstance(self.X, np.ndarray) else self.X[rows]
+
+
+class Wanted(Flag):
+    """What is needed of training on folds."""
+
+    FULL = auto()  #: one model, trained on all rows
+    MEMBERS = auto()  #: one model per fold, trained on all other rows
+    SCORES = auto()  #: the score of every row at its own nodes by the member that had not seen it
+
+
+@dataclass(frozen=True)
+class CrossFitted:
+    """What came of training on folds, as far as it was wanted.
+
+    Attributes
+    ----------
+    full : NodeScorer or None
+        Trained on all rows.
+    members : sequence of NodeScorer
+        ``members[f]`` has not seen the rows of fold ``f``.
+    scores : (n_pairs,) or None
+        Log-odds of going left for every pair of ``task.own_pairs()``, by the member that had not seen the
+        row; NaN where that member had seen only one side of the node.
+    """
+
+    full: NodeScorer | None
+    members: Sequence[NodeScorer]
+    scores: FloatArray | None
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many workers to use, and whether to report progress on stderr."""
+
+    n_jobs: int | None = None
+    verbose: bool = False
+
+    def progress(self, title: str) -> Progress | None:
+        """A progress report, if wanted."""
+        return Progress(title) if self.verbose else None
+
+
+class Unsupported(Exception):  # noqa: N818 - an answer rather than a failure
+    """Why a learner cannot train a certain estimator's nodes, in words that follow "because"."""
+
+
+class Learner(ABC):
+    """A way to train all nodes of a tree.
+
+    Every subclass but the one that clones gives what one clone per node would give, only faster.
+    """
+
+    #: Whether answers are log-odds, rather than scores of any scale.
+    gives_probabilities = True
+
+    @classmethod
+    @abstractmethod
+    def recognise(cls, estimator: Any) -> Self | None:
+        """A learner that trains nodes as this estimator would; None if it is of another kind.
+
+        Raises
+        ------
+        Unsupported
+            If the estimator is of the right kind, but has parameters that this learner cannot honour.
+        """
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """Which way the nodes are trained, for people."""
+
+    @abstractmethod
+    def fit(
+        self, task: NodeTask, *, random_state: Any, effort: Effort | None = None, title: str = ""
+    ) -> NodeScorer:
+        """Train all nodes.
+
+        Parameters
+        ----------
+        task : NodeTask
+            Tree and rows.
+        random_state : RandomState
+            Whatever is random comes from it; the result does not depend on the number of workers.
+        effort : Effort
+            Workers and reports.
+        title : str
+            Put before the progress report.
+        """
+
+    def cross_fit(
+        self,
+        task: NodeTask,
+        folds: IntArray,
+        wanted: Wanted,
+        *,
+        random_state: Any,
+        effort: Effort | None = None,
+    ) -> CrossFitted:
+        """Train all nodes once per fold, without its rows, and on all rows, as far as wanted.
+
+        Parameters
+        ----------
+        folds : (n_rows,)
+            The fold of each row.
+        """
+        n_folds = int(folds.max()) + 1
+        members = [
+            self.fit(
+                task.subset(np.flatnonzero(folds != f)),
+                random_state=random_state,
+                effort=effort,
+                title=f"fold {f + 1} of {n_folds}: ",
+            )
+            for f in range(n_folds)
+        ]
+        n_jobs = None if effort is None else effort.n_jobs
+        scores = out_of_fold_scores(task, members, folds, n_jobs) if Wanted.SCORES in wanted else None
+        full = self.fit(task, random_state=random_state, effort=effort) if Wanted.FULL in wanted else None
+        return CrossFitted(full, members if Wanted.MEMBERS in wanted else [], scores)
+
+
+def out_of_fold_scores(
+    task: NodeTask, members: Sequence[NodeScorer], folds: IntArray, n_jobs: int | None = None
+) -> FloatArray:
+    """`CrossFitted.scores`, by asking the members."""
+    pairs = task.own_pairs()
+    nodes = np.repeat(np.arange(task.tree.n_nodes), task.node_size)
+    scores = np.full(len(nodes), np.nan)
+
+    def score(batch: range) -> None:
+        inside = slice(pairs.offsets[batch.start], pairs.offsets[batch.stop])
+        fold, trained = folds[pairs.rows[inside]], nodes[inside]
+        for f, member in enumerate(members):
+            mine = inside.start + np.flatnonzero((fold == f) & member.is_trained[trained])
+            if len(mine):
+                scores[mine] = member.pair_log_odds(task.X, pairs.rows[mine], nodes[mine])
+
+    run(
+        score, [(batch,) for batch in even_batches(task.node_size, n_jobs)], n_jobs=n_jobs, shared_memory=True
+    )
+    return scores
+
+
+LEARNERS: Registry[Learner] = Registry("learner", "dichotomies.learners")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn import config_context, get_config
@@ -16,13 +17,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils.validation import has_fit_parameter
 
-from dichotomies._parallel import Progress, even_batches, run
+from dichotomies._parallel import even_batches, run
+from dichotomies.learners.base import LEARNERS, Effort, Learner
 from dichotomies.learners.fitted_node import FittedNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.base import NodeTask
 
 
@@ -46,16 +48,22 @@ class GenericScorer:
             )
         return out
 
-    def node_log_odds(self, node: int, X: Matrix) -> FloatArray:
-        """Log-odds of going left for each row at one node."""
-        out = np.empty(X.shape[0])
+    def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
+        out = np.empty(len(rows))
+        order = np.argsort(nodes, kind="stable")
+        visited, begins = np.unique(nodes[order], return_index=True)
         with self._quietly():
-            self.nodes[node].log_odds(X, out)
+            for node, mine in zip(visited, np.split(order, begins[1:]), strict=True):
+                answer = np.empty(len(mine))
+                self.nodes[node].log_odds(X[rows[mine]], answer)
+                out[mine] = answer
         return out
 
-    def is_trained(self, node: int) -> bool:
-        """Whether a node had rows on both sides to learn from."""
-        return self.nodes[node].estimator is not None
+    @cached_property
+    def is_trained(self) -> BoolArray:
+        """Whether each node had rows on both sides to learn from."""
+        return np.array([node.estimator is not None for node in self.nodes])
 
     @contextmanager
     def _quietly(self) -> Iterator[None]:
@@ -64,14 +72,17 @@ class GenericScorer:
             yield
 
 
-class GenericLearner:
-    """Trains one clone of a scikit-learn classifier at every node.
+@LEARNERS.register("clones")
+class GenericLearner(Learner):
+    """One clone of the estimator per node: works for every scikit-learn classifier.
 
     Parameters
     ----------
     estimator : scikit-learn classifier
     calibrated : bool
         Whether its answers will be calibrated; if not, it must be able to answer with probabilities.
+    reason : str
+        Why no faster way was taken, if one was looked for.
 
     Raises
     ------
@@ -79,55 +90,48 @@ class GenericLearner:
         If the estimator is not a classifier, or cannot give probabilities.
     """
 
-    def __init__(self, estimator: Any, *, calibrated: bool = False) -> None:
+    def __init__(self, estimator: Any, *, calibrated: bool = False, reason: str = "") -> None:
         _check_classifier(estimator)
         if not hasattr(type(estimator), "predict_proba"):
             _check_scores(estimator, calibrated)
         self.calibrated = calibrated
+        self.reason = reason
         self.estimator = estimator
         self._template = clone(estimator)  # deepcopy of a fresh clone is a clone, several times faster
         self._open_seeds = _open_seeds(estimator)
         self._takes_X_as_it_is = not any("__" in name for name in estimator.get_params(deep=True))
 
+    @classmethod
+    def recognise(cls, estimator: Any) -> Self:
+        """Any estimator will do."""
+        return cls(estimator)
+
     @property
-    def gives_probabilities(self) -> bool:
+    def gives_probabilities(self) -> bool:  # type: ignore[override]
         """Whether what is read off the clones are log-odds, rather than scores of any scale."""
         return hasattr(type(self.estimator), "predict_proba")
 
     @property
     def description(self) -> str:
         """Which way the nodes are trained, for people."""
-        return f"generic: one clone of {type(self.estimator).__name__} per node"
+        because = f", because {self.reason}" if self.reason else ""
+        return f"clones: one {type(self.estimator).__name__} per node{because}"
 
     def fit(
-        self,
-        task: NodeTask,
-        *,
-        random_state: Any,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-        title: str = "",
+        self, task: NodeTask, *, random_state: Any, effort: Effort | None = None, title: str = ""
     ) -> GenericScorer:
         """Train all nodes.
 
-        Parameters
-        ----------
-        task : NodeTask
-            Tree and rows.
-        random_state : RandomState
-            Seeds the clones whose own ``random_state`` is None, each by its node, so that the result
-            does not depend on who trains which node.
-        n_jobs, verbose
-            As in scikit-learn.
-        title : str
-            Put before the progress report.
+        Clones whose own ``random_state`` is None are seeded by `random_state`, each by its node, so that
+        the result does not depend on who trains which node.
         """
         self._check_weights(task)
         seeds = random_state.randint(np.iinfo(np.int32).max, size=task.tree.n_nodes)
-        progress = Progress(f"{title}training {task.tree.n_nodes} nodes") if verbose else None
-        batches = even_batches(task.node_size, n_jobs)
+        effort = effort or Effort()
+        progress = effort.progress(f"{title}training {task.tree.n_nodes} nodes")
+        batches = even_batches(task.node_size, effort.n_jobs)
         work = [(self, task.prepared(), batch, seeds[batch]) for batch in batches]
-        results = run(_fit_batch, work, n_jobs=n_jobs, progress=progress)
+        results = run(_fit_batch, work, n_jobs=effort.n_jobs, progress=progress)
         return GenericScorer([node for batch in results for node in batch], self._takes_X_as_it_is)
 
     def _check_weights(self, task: NodeTask) -> None:

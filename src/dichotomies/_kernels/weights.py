@@ -1,0 +1,97 @@
+"""Products of rows with the weights of tree nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dichotomies._kernels.compile import kernel, vector_kernel
+
+if TYPE_CHECKING:
+    from dichotomies._typing import FloatArray, IntArray
+
+
+@vector_kernel
+def dense_pairs(
+    X: FloatArray,
+    rows: IntArray,
+    nodes: IntArray,
+    weights: FloatArray,
+    intercept: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Score row ``rows[i]`` at node ``nodes[i]``; `weights` has a row per node."""
+    for i in range(len(rows)):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += X[rows[i], j] * weights[nodes[i], j]
+        out[i] = total + intercept[nodes[i]]
+
+
+@kernel
+def sparse_products(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    intercept: FloatArray,
+    background: FloatArray,
+    feature_offsets: IntArray,
+    node: IntArray,
+    value: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Score CSR rows at every node.
+
+    Parameters
+    ----------
+    data, indices, indptr
+        The rows.
+    intercept, background : (n_nodes,)
+        Each node's intercept, and the weight of every feature that has no entry of its own there.
+    feature_offsets : (n_features + 1,)
+        Where each feature's entries begin, and the end.
+    node, value : (n_entries,)
+        Entries: a node, in ascending order, and how far the feature's weight is from the background.
+    out : (n_rows, n_nodes)
+        Scores, written in full.
+    """
+    for i in range(len(indptr) - 1):
+        total = 0.0
+        for place in range(indptr[i], indptr[i + 1]):
+            total += data[place]
+        row = out[i]
+        for k in range(len(intercept)):
+            row[k] = intercept[k] + background[k] * total
+        for place in range(indptr[i], indptr[i + 1]):
+            x, j = data[place], indices[place]
+            for entry in range(feature_offsets[j], feature_offsets[j + 1]):
+                row[node[entry]] += x * value[entry]
+
+
+@kernel
+def sparse_pairs(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    rows: IntArray,
+    nodes: IntArray,
+    intercept: FloatArray,
+    background: FloatArray,
+    feature_offsets: IntArray,
+    node: IntArray,
+    value: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Score CSR row ``rows[i]`` at node ``nodes[i]``, looking each feature's entry up by bisection."""
+    for i in range(len(rows)):
+        k = nodes[i]
+        total = intercept[k]
+        for place in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            first, last = feature_offsets[indices[place]], feature_offsets[indices[place] + 1]
+            entry = first + np.searchsorted(node[first:last], k)
+            weight = background[k]
+            if entry < last and node[entry] == k:
+                weight += value[entry]
+            total += data[place] * weight
+        out[i] = total
