@@ -23,7 +23,7 @@ test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n auto
 
 doctest: $(VENV)/.installed
-	$(BIN)/python -m pytest --doctest-modules src --doctest-glob='*.md' README.md docs
+	MPLBACKEND=Agg $(BIN)/python -m pytest --doctest-modules src --doctest-glob='*.md' README.md docs
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check
@@ -35,6 +35,13 @@ benchmarks: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.overhead --save
 	$(BIN)/python -m benchmarks.node_calibration --save
 	$(BIN)/python -m benchmarks.vector_scaling --save
+	$(BIN)/python -m benchmarks.naive_bayes --save
+	$(BIN)/python -m benchmarks.logistic --save
+	$(BIN)/python -m benchmarks.boosting --save
+	$(BIN)/python -m benchmarks.odp_shape --save
+	$(BIN)/python -m benchmarks.limits --save
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check napkinxc
+	$(BIN)/python -m benchmarks.napkinxc_hsm --save
 
 # The versions that pyproject.toml declares, as far as they are on this machine.
 test-pythons:

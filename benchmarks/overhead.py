@@ -50,7 +50,8 @@ def _omniglot() -> tuple[FloatArray, LabelArray, FloatArray]:
 
 def _race(learner: Any, data: tuple[FloatArray, LabelArray, FloatArray], repeats: int) -> list[str]:
     X, y, X_test = data
-    ours = NestedDichotomyClassifier(learner, external_calibration=None, random_state=0).fit(X, y)
+    ours = NestedDichotomyClassifier(learner, external_calibration=None, learner="clones", random_state=0)
+    ours.fit(X, y)
     theirs = RecursiveNestedDichotomy(learner, ours.tree_.to_nested()).fit(X, y)
     difference = np.abs(ours.predict_proba(X_test) - theirs.predict_proba(X_test)).max()
     fit = ratio(lambda: ours.fit(X, y), lambda: theirs.fit(X, y), repeats)

@@ -22,19 +22,20 @@ RESULTS = Path(__file__).parent.parent / "docs" / "benchmarks"
 
 def ratio(ours: Callable[[], Any], theirs: Callable[[], Any], repeats: int) -> float:
     """How many times as long `theirs` takes: the median over pairs run one right after the other."""
-    return median(_seconds(theirs) / _seconds(ours) for _ in range(repeats))
+    return median(seconds(theirs) / seconds(ours) for _ in range(repeats))
 
 
-def _seconds(work: Callable[[], Any]) -> float:
+def seconds(work: Callable[[], Any]) -> float:
+    """How long a call takes."""
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun
 
 
-def arguments(description: str | None, **switches: str) -> argparse.Namespace:
+def arguments(description: str | None, repeats: int = 5, **switches: str) -> argparse.Namespace:
     """The options every benchmark has, and switches of its own with their help."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--repeats", type=int, default=5, help="pairs of runs; the median is reported")
+    parser.add_argument("--repeats", type=int, default=repeats, help="pairs of runs; the median is reported")
     parser.add_argument("--save", action="store_true", help=f"write the table to docs/{RESULTS.name}/")
     for name, text in switches.items():
         parser.add_argument(f"--{name}", action="store_true", help=text)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import _SigmoidCalibration
 
 
 class RecursiveNestedDichotomy:
@@ -53,3 +54,37 @@ class RecursiveNestedDichotomy:
         probabilities = model.predict_proba(X)
         self._fill(left, X, reach * probabilities[:, 1], out)
         self._fill(right, X, reach * probabilities[:, 0], out)
+
+
+class CalibratedNode(ClassifierMixin, BaseEstimator):
+    """Platt scaling of any classifier: one clone per fold, scikit-learn's own sigmoid, one more clone."""
+
+    def __init__(self, estimator: Any, n_folds: int = 3, bound: float = 200.0) -> None:
+        self.estimator = estimator
+        self.n_folds = n_folds
+        self.bound = bound
+
+    def fit(self, X: Any, y: Any) -> CalibratedNode:
+        self.classes_ = np.unique(y)
+        fold = np.empty(len(y), dtype=int)
+        for side in (y, ~y):
+            fold[side] = np.arange(side.sum()) % self.n_folds
+        scores = np.empty(len(y))
+        for f in range(self.n_folds):
+            model = clone(self.estimator).fit(X[fold != f], y[fold != f])
+            scores[fold == f] = self._log_odds(model, X[fold == f])
+        self._sigmoid = _SigmoidCalibration().fit(scores, y)
+        self._model = clone(self.estimator).fit(X, y)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        positive = self._sigmoid.predict(self._log_odds(self._model, X))
+        return np.column_stack([1 - positive, positive])
+
+    def _log_odds(self, model: Any, X: Any) -> Any:
+        if hasattr(model, "decision_function"):
+            scores = model.decision_function(X)
+        else:
+            log_proba = model.predict_log_proba(X)
+            scores = log_proba[:, 1] - log_proba[:, 0]
+        return np.clip(scores, -self.bound, self.bound)

@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_validate
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies import ClassTree, inference
 from dichotomies.structures import STRUCTURES
-from tests.uncalibrated import Uncalibrated
+from tests.uncalibrated import Clones, Uncalibrated
 
 LOGISTIC = LogisticRegression(solver="newton-cholesky", tol=1e-10)
 
@@ -77,7 +77,7 @@ def test_scikit_learn_accepts_it_with_no_check_failed_or_skipped():
 def test_two_classes_are_the_base_learner_itself(digits, estimator, nested):
     X, y = digits
     label = np.where(y % 3 == 0, "yes", "no")
-    ours = Uncalibrated(estimator, structure=nested).fit(X, label)
+    ours = Clones(estimator, structure=nested).fit(X, label)
     base = clone(estimator).fit(X, label)
     assert_allclose(ours.predict_proba(X), base.predict_proba(X), rtol=0, atol=1e-12)
     assert np.array_equal(ours.predict(X), base.predict(X))
@@ -171,10 +171,19 @@ def test_float32_and_float64(digits):
     base = LogisticRegression(solver="newton-cholesky")
     wide = Uncalibrated(base, random_state=0).fit(X, y)
     narrow = Uncalibrated(base, random_state=0).fit(X.astype(np.float32), y)
-    assert narrow.estimators_[0].coef_.dtype == np.float32
+    clones = Clones(base, random_state=0).fit(X.astype(np.float32), y)
+    assert clones.estimators_[0].coef_.dtype == np.float32
     assert narrow.predict_proba(X.astype(np.float32)).dtype == np.float64
     assert_allclose(narrow.predict_proba(X.astype(np.float32)), wide.predict_proba(X), atol=2e-3)
     assert_allclose(narrow.predict_proba(X.astype(np.float32)).sum(axis=1), 1, atol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", [LOGISTIC, MultinomialNB(), BernoulliNB(binarize=0.3)], ids=repr)
+def test_trained_on_sparse_rows_it_predicts_dense_ones_and_the_reverse(digits, estimator):
+    X, y = digits
+    for train, test in ((csr_array(X), X), (X, csr_array(X))):
+        clf = Uncalibrated(estimator, random_state=0).fit(train, y)
+        assert_allclose(clf.predict_log_proba(test), clf.predict_log_proba(train), rtol=1e-10)
 
 
 @pytest.mark.parametrize("container", [csr_array, csc_array, coo_array])
@@ -288,13 +297,13 @@ def test_weights_are_routed(iris, rng):
     X, y = iris
     weight = rng.random(150)
     with sklearn.config_context(enable_metadata_routing=True):
-        expected = Uncalibrated(GaussianNB().set_fit_request(sample_weight=True), random_state=0)
+        expected = Clones(GaussianNB().set_fit_request(sample_weight=True), random_state=0)
         expected.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         pipeline = make_pipeline(scaler, expected).fit(X, y, sample_weight=weight)
         nodes = pipeline[-1].estimators_
         assert not np.allclose(nodes[0].class_count_, np.round(nodes[0].class_count_))
-        ignoring = Uncalibrated(GaussianNB().set_fit_request(sample_weight=False))
+        ignoring = Clones(GaussianNB().set_fit_request(sample_weight=False))
         ignoring.set_fit_request(sample_weight=True).fit(X, y, sample_weight=weight)
         assert ignoring.estimators_[0].class_count_.sum() == 150
         unset = Uncalibrated(GaussianNB()).set_fit_request(sample_weight=True)
@@ -358,16 +367,18 @@ def test_random_state_decides_everything(digits):
 @pytest.mark.parametrize(
     "estimator", [LOGISTIC, GaussianNB(), DecisionTreeClassifier(random_state=0)], ids=repr
 )
-def test_the_chunk_size_does_not_change_a_bit(digits, estimator, monkeypatch):
+def test_the_chunk_size_does_not_matter(digits, estimator, monkeypatch):
     X, y = digits
     X = np.tile(X, (4, 1))
     clf = Uncalibrated(estimator, random_state=0).fit(X[: len(y)], y)
     whole = clf.predict_log_proba(X)
     for rows in (64, 128, 192, 1_024):
         monkeypatch.setattr(inference, "CHUNK_BYTES", rows * 9 * 8)
-        assert np.array_equal(clf.predict_log_proba(X), whole)
-        assert np.array_equal(clf.set_params(n_jobs=2).predict_log_proba(X), whole)
-        assert np.array_equal(clf.predict(X), clf.classes_[whole.argmax(axis=1)])
+        # a matrix product takes its sums in an order that depends on the number of rows
+        answer = clf.predict_log_proba(X)
+        assert_allclose(answer, whole, rtol=1e-9, atol=1e-12)
+        assert np.array_equal(clf.set_params(n_jobs=2).predict_log_proba(X), answer)
+        assert np.array_equal(clf.predict(X), clf.classes_[answer.argmax(axis=1)])
         clf.set_params(n_jobs=None)
 
 
@@ -375,17 +386,36 @@ def test_log_probabilities_and_probabilities_agree(digits):
     X, y = digits
     clf = Uncalibrated(LOGISTIC, random_state=0).fit(X, y)
     assert_allclose(np.exp(clf.predict_log_proba(X)), clf.predict_proba(X), rtol=1e-12)
-    assert clf.learner_ == "generic: one clone of LogisticRegression per node"
+
+
+def test_the_way_nodes_were_trained_is_told(iris, capfd):
+    clf = Clones(LOGISTIC, verbose=1).fit(*iris)
+    assert clf.learner_ == "clones: one LogisticRegression per node"
+    assert f"[dichotomies] {clf.learner_}\n" in capfd.readouterr().err
+    told = Uncalibrated(DecisionTreeClassifier()).fit(*iris).learner_
+    assert told.endswith("per node, because there is no fast path for DecisionTreeClassifier")
+
+
+def test_a_learner_that_cannot_train_the_estimator_says_so(iris):
+    with pytest.raises(ValueError, match=r"no learner named 'logistics'.*Did you mean 'logistic'"):
+        Uncalibrated(LOGISTIC, learner="logistics").fit(*iris)
+    with pytest.raises(ValueError, match="learner='naive-bayes' does not train LogisticRegression"):
+        Uncalibrated(LOGISTIC, learner="naive-bayes").fit(*iris)
+
+
+def test_trained_clones_exist_only_where_clones_were_trained(iris):
+    with pytest.raises(AttributeError, match="learner='clones'"):
+        _ = Uncalibrated(GaussianNB()).fit(*iris).estimators_
 
 
 def test_two_classes_report_progress_too(iris, capfd):
     X, y = iris
-    Uncalibrated(GaussianNB(), verbose=1).fit(X, y == 1)
+    Clones(GaussianNB(), verbose=1).fit(X, y == 1)
     assert "training 1 nodes: 100%" in capfd.readouterr().err
 
 
 def test_verbose_reports_progress_on_stderr(digits, capfd):
-    Uncalibrated(GaussianNB(), random_state=0, verbose=1).fit(*digits)
+    Clones(GaussianNB(), random_state=0, verbose=1).fit(*digits)
     captured = capfd.readouterr()
     assert "training 9 nodes: 100%, took" in captured.err
     assert not captured.out

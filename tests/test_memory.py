@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.naive_bayes import GaussianNB
 
 from dichotomies.inference import CHUNK_BYTES
-from tests.uncalibrated import Uncalibrated
+from tests.uncalibrated import Clones
 
 NODE_BYTES = 12 * 2**10  # a trained GaussianNB of 288 features: 9.4 KiB of parameters, and its objects
 
@@ -24,7 +24,7 @@ def test_peak_memory_of_fitting_and_predicting_omniglot(real_data):
     data = real_data("omniglot")
     train = data.extra["drawer"] <= 15
     X, X_test = data.X[train] / 255, data.X[~train] / 255
-    clf = Uncalibrated(GaussianNB(), random_state=0)
+    clf = Clones(GaussianNB(), random_state=0)
     fit_peak, _ = peak_bytes(lambda: clf.fit(X, data.y[train]))
     predict_peak, proba = peak_bytes(lambda: clf.predict_proba(X_test))
     assert proba.shape == (8_115, 1_623)

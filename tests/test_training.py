@@ -174,7 +174,8 @@ def test_every_binary_calibrator_helps_an_overconfident_learner(digits, method, 
 
 def test_ensemble_averages_the_folds_at_every_node(digits):
     X, y, X_test, _ = two_halves(digits)
-    clf = fit(X, y, internal_calibration="platt", external_calibration=None, ensemble=True)
+    params = {"external_calibration": None, "ensemble": True, "learner": "clones"}
+    clf = fit(X, y, internal_calibration="platt", **params)
     members = clf._scorer.members
     mean = np.mean([expit(member.log_odds(X_test)) for member in members], axis=0)
     assert_allclose(expit(clf._scorer.log_odds(X_test)), mean, atol=1e-12)
@@ -257,11 +258,11 @@ def test_every_multiclass_calibrator_helps_an_overconfident_tree(digits, method,
 
 def test_held_out_rows_are_not_trained_on(digits):
     X, y = digits
-    clf = fit(X, y, calibration_size=0.2)
+    clf = fit(X, y, calibration_size=0.2, learner="clones")
     assert clf.estimators_[0].class_count_.sum() == round(0.8 * len(y))
-    held = fit(X, y, external_calibration=None).estimators_[0].class_count_.sum()
+    held = fit(X, y, external_calibration=None, learner="clones").estimators_[0].class_count_.sum()
     assert held == len(y)
-    crossed = fit(X, y, calibration_size="cross-fit")
+    crossed = fit(X, y, calibration_size="cross-fit", learner="clones")
     assert crossed.estimators_[0].class_count_.sum() == len(y)
 
 

@@ -124,7 +124,7 @@ class _ReportingParallel(Parallel):
             self.progress.show(self.n_completed_tasks / self.total)
 
 
-def report(text: str) -> None:
+def say(text: str) -> None:
     """Say something on stderr, where progress is reported."""
     sys.stderr.write(f"[dichotomies] {text}\n")
     sys.stderr.flush()

@@ -13,20 +13,24 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from dichotomies._parallel import report
+from dichotomies._parallel import say
 from dichotomies.calibrators.binary import BINARY, BinaryCalibrator
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
 from dichotomies.inference import log_proba_of, most_probable
 from dichotomies.learners import GenericScorer, NodeTask, choose, input_dtypes
 from dichotomies.plan import Plan
+from dichotomies.report import make
 from dichotomies.scorers import AveragedScorer, base_scorers
 from dichotomies.structures import GrowingTask, resolve
 from dichotomies.training import train
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from dichotomies._typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies.report import Report
 
 
 class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -38,9 +42,9 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     Parameters
     ----------
     estimator : scikit-learn classifier, default=None
-        Cloned for every node; it gets two classes, 0 and 1, and numeric arrays, also where `X` is a data
-        frame. It must be able to give probabilities, or scores that `internal_calibration` makes
-        probabilities of. None means `LogisticRegression()`.
+        Trained at every node, as a clone of it would be; it gets two classes, 0 and 1, and numeric arrays,
+        also where `X` is a data frame. It must be able to give probabilities, or scores that
+        `internal_calibration` makes probabilities of. None means `LogisticRegression()`.
     structure : str, structure, ClassTree or nested lists of labels, default="random"
         The tree: the name of a way to grow one (``dichotomies list`` shows them), an object that grows
         one, or the tree itself, which must have a leaf for every label in `y` (leaves for labels that do
@@ -90,6 +94,9 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         The trained clones, in the order of the tree's nodes; None where a node saw rows of one side only
         (when all rows of a class have weight zero). A list of such lists, one per fold, with `ensemble`.
         Only where the nodes were trained as clones (``learner="clones"``).
+    node_C_ : ndarray of shape (n_nodes,)
+        The penalty chosen at every node, where `estimator` is a `TunedLogisticRegression`; one row per fold
+        with `ensemble`.
     external_calibrator_ : MulticlassCalibrator or None
         The fitted external calibrator; None without one, and where no row could be held out for it.
     learner_ : str
@@ -173,7 +180,7 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         self.tree_ = structure.grow_from(GrowingTask(X, codes, self.classes_, weight), random_state)
         task = NodeTask(self.tree_, X, codes, weight if self._nodes_get_weight(weight) else None)
         if self.verbose:
-            report(plan.learner.description)
+            say(plan.learner.description)
         trained = train(plan, task, random_state)
         self._scorer, self.external_calibrator_ = trained.scorer, trained.external
         self.learner_ = plan.learner.description
@@ -280,6 +287,34 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         labels: LabelArray = self.classes_[best]
         return labels
 
+    def report(
+        self,
+        X: Matrix,
+        y: npt.ArrayLike,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        examples: Sequence[object] | None = None,
+    ) -> Report:
+        """How far the probabilities can be trusted on these rows: one HTML page that opens offline.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+            Rows that the classifier has not seen.
+        y : array of shape (n_rows,)
+            Their labels.
+        sample_weight : array of shape (n_rows,), optional
+            Weights: 2 counts as the row twice.
+        examples : sequence of length n_rows, optional
+            What to call the rows on the page: names or texts.
+
+        Returns
+        -------
+        Report
+            Shows itself in a notebook; ``save(path)`` writes the page.
+        """
+        return make(self, X, y, sample_weight=sample_weight, examples=examples)
+
     def _validated_for_prediction(self, X: Matrix) -> Matrix:
         check_is_fitted(self)
         return validate_data(self, X, reset=False, **self._accepted())
@@ -296,6 +331,16 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             )
         models = [[node.estimator for node in scorer.nodes] for scorer in scorers]
         return models if isinstance(self._scorer, AveragedScorer) else models[0]
+
+    @property
+    def node_C_(self) -> FloatArray:  # noqa: N802 - as LogisticRegressionCV.C_
+        """The C each node was trained with, where `estimator` chose it."""
+        check_is_fitted(self)
+        scorers = base_scorers(self._scorer)
+        if not hasattr(scorers[0], "C"):
+            raise AttributeError("node_C_ exists only where the nodes are TunedLogisticRegression.")
+        chosen = np.stack([scorer.C for scorer in scorers])
+        return chosen if isinstance(self._scorer, AveragedScorer) else chosen[0]
 
     # ------------------------------------------------------------------ scikit-learn's protocols
 

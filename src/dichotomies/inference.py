@@ -22,8 +22,7 @@ CHUNK_BYTES = 32 * 2**20
 #: Bytes of intermediate results while composing them, small enough for a core's cache.
 _CACHED_BYTES = 128 * 2**10
 
-#: Chunks are multiples of this many rows, so that BLAS meets every row at the same place of its blocks
-#: and the last bit of a result does not depend on the chunk size.
+#: Chunks are multiples of this many rows, so that BLAS meets every row at the same place of its blocks.
 _ALIGNMENT = 64
 _MAX_ROWS = 8192
 

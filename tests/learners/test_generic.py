@@ -26,7 +26,7 @@ from dichotomies.learners import NodeTask
 from dichotomies.learners.fitted_node import _KNOWN_METHODS, _probability_method
 from dichotomies.tree import ClassTree
 from tests.reference import RecursiveNestedDichotomy
-from tests.uncalibrated import Uncalibrated
+from tests.uncalibrated import Clones
 
 LOGISTIC = LogisticRegression(max_iter=300)
 
@@ -52,7 +52,7 @@ BASE_LEARNERS = {
 @pytest.mark.parametrize("estimator", BASE_LEARNERS, ids=lambda e: str(e).split("(")[0])
 def test_every_kind_of_classifier_equals_the_product_of_its_clones(digits, estimator):
     X, y = digits
-    clf = Uncalibrated(estimator, structure=[[0, 1], [[2, 3], 4]])
+    clf = Clones(estimator, structure=[[0, 1], [[2, 3], 4]])
     few = np.flatnonzero(y < 5)[:300]
     clf.fit(X[few], y[few])
     methods = {node.method for node in clf._scorer.nodes}
@@ -88,14 +88,14 @@ def test_what_is_known_of_a_learner_is_what_trying_it_would_find(digits, kind, m
 
 def test_naive_bayes_keeps_its_log_odds_where_its_probabilities_round_to_one(digits):
     X, y = digits
-    clf = Uncalibrated(GaussianNB(), structure="class-balanced", random_state=0).fit(X, y)
+    clf = Clones(GaussianNB(), structure="class-balanced", random_state=0).fit(X, y)
     assert np.abs(clf._scorer.log_odds(X)).max() > 1_000
     assert np.isfinite(clf.predict_log_proba(X)).all()
 
 
 def test_exact_zeros_and_ones_mean_one_step_of_double_precision(digits):
     X, y = digits
-    clf = Uncalibrated(DecisionTreeClassifier(random_state=0), random_state=0).fit(X, y)
+    clf = Clones(DecisionTreeClassifier(random_state=0), random_state=0).fit(X, y)
     assert set(np.unique(np.abs(clf._scorer.log_odds(X)))) == {CERTAIN}
     assert np.isfinite(clf.predict_log_proba(X)).all()
 
@@ -113,13 +113,13 @@ def test_exact_zeros_and_ones_mean_one_step_of_double_precision(digits):
 )
 def test_a_learner_without_probabilities_is_refused_in_a_sentence(iris, estimator, sentence):
     with pytest.raises(TypeError, match=sentence):
-        Uncalibrated(estimator).fit(*iris)
+        Clones(estimator).fit(*iris)
 
 
 def test_a_decision_function_that_is_not_log_odds_is_not_taken_for_it_far_from_the_boundary(digits):
     X, y = digits
     base = SGDClassifier(loss="modified_huber", random_state=0)
-    clf = Uncalibrated(base, random_state=0).fit(16 * X, y)  # raw pixels: nearly all scores saturate
+    clf = Clones(base, random_state=0).fit(16 * X, y)  # raw pixels: nearly all scores saturate
     assert "decision_function" not in {node.method for node in clf._scorer.nodes}
 
 
@@ -131,7 +131,7 @@ def test_learners_that_list_their_classes_backwards_are_read_right(iris):
                 setattr(self, name, getattr(self, name)[::-1])
             return self
 
-    straight, backwards = (Uncalibrated(base, [0, [1, 2]]).fit(*iris) for base in (GaussianNB(), Backwards()))
+    straight, backwards = (Clones(base, [0, [1, 2]]).fit(*iris) for base in (GaussianNB(), Backwards()))
     np.testing.assert_allclose(backwards.predict_proba(iris[0]), straight.predict_proba(iris[0]))
 
 
@@ -142,7 +142,7 @@ def test_answers_of_the_wrong_shape_are_refused(iris):
 
         predict_log_proba = None
 
-    clf = Uncalibrated(Flat()).fit(*iris)
+    clf = Clones(Flat()).fit(*iris)
     for node in clf._scorer.nodes:
         object.__setattr__(node, "method", "predict_proba")
     with pytest.raises(ValueError, match=r"Flat\.predict_proba answered with shape \(150,\)"):
@@ -153,18 +153,18 @@ def test_an_error_inside_a_node_says_which(iris):
     X, y = iris
     rare = np.where(np.arange(150) == 7, 9, y)
     with pytest.raises(ValueError, match=r".") as caught:
-        Uncalibrated(CalibratedClassifierCV(GaussianNB(), cv=3), [[0, 9], [1, 2]]).fit(X, rare)
+        Clones(CalibratedClassifierCV(GaussianNB(), cv=3), [[0, 9], [1, 2]]).fit(X, rare)
     assert any("node 1 of the tree, which has 50 rows" in note for note in caught.value.__notes__)
 
 
 def test_invalid_parameters_of_the_base_learner_are_still_checked(iris):
     with pytest.raises(ValueError, match="'C' parameter"):
-        Uncalibrated(LogisticRegression(C=-1)).fit(*iris)
+        Clones(LogisticRegression(C=-1)).fit(*iris)
 
 
 def test_weights_for_a_learner_that_takes_none_are_refused(iris):
     with pytest.raises(TypeError, match="KNeighborsClassifier cannot be fitted with it"):
-        Uncalibrated(KNeighborsClassifier()).fit(*iris, sample_weight=np.ones(150))
+        Clones(KNeighborsClassifier()).fit(*iris, sample_weight=np.ones(150))
 
 
 def test_a_learner_that_answers_nan_is_named(iris):
@@ -176,7 +176,7 @@ def test_a_learner_that_answers_nan_is_named(iris):
         def predict_proba(self, X):
             return np.full((len(X), 2), np.nan)
 
-    clf = Uncalibrated(Broken()).fit(*iris)
+    clf = Clones(Broken()).fit(*iris)
     with pytest.raises(ValueError, match="Broken answered NaN at node 0"):
         clf.predict(iris[0])
 
@@ -195,7 +195,7 @@ def test_rows_reach_the_nodes_in_their_original_order(iris):
             return np.full((len(X), 2), 0.5)
 
     X = np.c_[np.arange(len(y)), X[shuffled]]
-    clf = Uncalibrated(Recorder(), structure=[[2, 0], 1]).fit(X, y[shuffled])
+    clf = Clones(Recorder(), structure=[[2, 0], 1]).fit(X, y[shuffled])
     assert np.array_equal(clf.estimators_[0].seen_, np.arange(150))
     assert np.array_equal(clf.estimators_[1].seen_, np.flatnonzero(y[shuffled] != 1))
 
@@ -218,7 +218,7 @@ def test_cross_validation_inside_a_node_sees_every_class_in_every_fold(digits):
     """A base learner with unshuffled folds would lose whole classes, were rows sorted by class."""
     X, y = digits
     base = CalibratedClassifierCV(GaussianNB(var_smoothing=1e-2), cv=3)  # stratified, not shuffled
-    clf = Uncalibrated(base, random_state=0)
+    clf = Clones(base, random_state=0)
     by_class = np.argsort(y, kind="stable")
     mixed_score = clf.fit(X, y).score(X, y)
     assert mixed_score > clf.fit(X[by_class], y[by_class]).score(X, y) + 0.05
@@ -227,20 +227,20 @@ def test_cross_validation_inside_a_node_sees_every_class_in_every_fold(digits):
 def test_seeds_left_open_are_filled_per_node_and_set_ones_are_kept(digits):
     X, y = digits
     forest = RandomForestClassifier(n_estimators=2, max_depth=2)
-    clf = Uncalibrated(make_pipeline(PCA(5), forest), random_state=3).fit(X, y)
+    clf = Clones(make_pipeline(PCA(5), forest), random_state=3).fit(X, y)
     seeds = [model.get_params()["randomforestclassifier__random_state"] for model in clf.estimators_]
     assert len(set(seeds)) == len(seeds)
     assert forest.random_state is None
-    again = Uncalibrated(make_pipeline(PCA(5), forest), random_state=3).fit(X, y)
+    again = Clones(make_pipeline(PCA(5), forest), random_state=3).fit(X, y)
     assert np.array_equal(clf.predict_proba(X), again.predict_proba(X))
-    kept = Uncalibrated(RandomForestClassifier(n_estimators=2, random_state=7)).fit(X, y)
+    kept = Clones(RandomForestClassifier(n_estimators=2, random_state=7)).fit(X, y)
     assert {model.random_state for model in kept.estimators_} == {7}
 
 
 def test_a_class_whose_rows_all_weigh_nothing_gets_a_small_finite_probability(iris):
     X, y = iris
     weight = np.where(y == 2, 0.0, 1.0)
-    clf = Uncalibrated(GaussianNB(), structure=[[0, 1], 2]).fit(X, y, weight)
+    clf = Clones(GaussianNB(), structure=[[0, 1], 2]).fit(X, y, weight)
     assert clf.estimators_[0] is None
     np.testing.assert_allclose(clf.predict_proba(X)[:, 2], 1 / 102)  # (0 + 1) / (100 + 2)
 
@@ -284,15 +284,15 @@ def test_the_users_backend_is_honoured():
 def test_the_answer_does_not_depend_on_n_jobs_or_backend(digits, backend, estimator):
     X, y = digits
     X, X_test = X[:400], X[400:]
-    alone = Uncalibrated(estimator, random_state=0).fit(X, y[:400])
+    alone = Clones(estimator, random_state=0).fit(X, y[:400])
     with parallel_config(backend):
-        many = Uncalibrated(estimator, random_state=0, n_jobs=2).fit(X, y[:400])
+        many = Clones(estimator, random_state=0, n_jobs=2).fit(X, y[:400])
         assert np.array_equal(many.predict_proba(X_test), alone.predict_proba(X_test))
 
 
 @pytest.mark.parametrize("kind", [MultinomialNB, ComplementNB, BernoulliNB])
 def test_sparse_and_dense_rows_give_the_same_answer(digits, kind):
     X, y = digits
-    dense = Uncalibrated(kind(), random_state=0).fit(X, y).predict_log_proba(X)
-    sparse = Uncalibrated(kind(), random_state=0).fit(csr_array(X), y)
+    dense = Clones(kind(), random_state=0).fit(X, y).predict_log_proba(X)
+    sparse = Clones(kind(), random_state=0).fit(csr_array(X), y)
     np.testing.assert_allclose(sparse.predict_log_proba(csr_array(X)), dense, rtol=1e-9)

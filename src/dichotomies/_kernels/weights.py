@@ -9,7 +9,7 @@ import numpy as np
 from dichotomies._kernels.compile import kernel, vector_kernel
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
 
 
 @vector_kernel
@@ -27,6 +27,61 @@ def dense_pairs(
         for j in range(X.shape[1]):
             total += X[rows[i], j] * weights[nodes[i], j]
         out[i] = total + intercept[nodes[i]]
+
+
+@kernel
+def mixed_pairs(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    rows: IntArray,
+    nodes: IntArray,
+    weights: FloatArray,
+    intercept: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Score CSR row ``rows[i]`` at node ``nodes[i]``; `weights` has a row per node."""
+    for i in range(len(rows)):
+        total = intercept[nodes[i]]
+        for place in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            total += data[place] * weights[nodes[i], indices[place]]
+        out[i] = total
+
+
+@vector_kernel
+def score_own_rows(
+    X: Matrix,
+    row_order: IntArray,
+    folds: IntArray,
+    fold: int,
+    weights: FloatArray,
+    intercept: FloatArray,
+    is_trained: BoolArray,
+    first: int,
+    last: int,
+    first_row: IntArray,
+    pair_offsets: IntArray,
+    out: FloatArray,
+) -> None:
+    """Score the rows of one fold at their own nodes `first` to `last`; all else in `out` stays as it is.
+
+    Parameters
+    ----------
+    first_row : (n_nodes,)
+        Where each node's rows begin in `row_order`.
+    pair_offsets : (n_nodes + 1,)
+        Where each node's scores begin in `out`, and the end.
+    """
+    for k in range(first, last):
+        if not is_trained[k]:
+            continue
+        for place in range(pair_offsets[k], pair_offsets[k + 1]):
+            row = row_order[first_row[k] + place - pair_offsets[k]]
+            if folds[row] == fold:
+                total = 0.0
+                for j in range(X.shape[1]):
+                    total += X[row, j] * weights[k, j]
+                out[place] = total + intercept[k]
 
 
 @kernel
@@ -66,7 +121,8 @@ def sparse_products(
         for place in range(indptr[i], indptr[i + 1]):
             x, j = data[place], indices[place]
             for entry in range(feature_offsets[j], feature_offsets[j + 1]):
-                row[node[entry]] += x * value[entry]
+                # Unsigned, a node number is never taken to be counted from the end.
+                row[np.uintp(node[entry])] += x * value[entry]
 
 
 @kernel

@@ -12,6 +12,7 @@ import dichotomies
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.cli import demo as demonstration
+from dichotomies.learners import LEARNERS
 from dichotomies.structures import STRUCTURES
 
 app = typer.Typer(
@@ -54,6 +55,7 @@ def list_registered() -> None:
     """Show what can be chosen by name."""
     for title, summaries in {
         "structure: how a tree is grown": STRUCTURES.summaries(),
+        "learner: how all nodes are trained (default: found by the estimator)": LEARNERS.summaries(),
         "internal_calibration: how every node is calibrated": BINARY.summaries(),
         "external_calibration: how the whole tree is calibrated": MULTICLASS.summaries(),
     }.items():

@@ -48,6 +48,17 @@ class NodeScorer(Scorer, Protocol):
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``, shape (n_pairs,)."""
 
 
+def left_is_positive(tree: ClassTree) -> BoolArray:
+    """Whether each node's left side is the positive class of its binary problem.
+
+    That is the side of the highest class code, as scikit-learn would code two classes: with only two, the
+    nested dichotomy is the base learner, bit for bit.
+    """
+    edges = np.stack([tree.start, tree.split, tree.stop], axis=1).ravel()
+    highest = np.maximum.reduceat(np.append(tree.leaf_order, 0), edges).reshape(-1, 3)
+    return highest[:, 0] > highest[:, 1]
+
+
 class OwnPairs(NamedTuple):
     """Every node with each of its own rows, node after node, rows in the order of their leaves.
 
@@ -101,6 +112,11 @@ class NodeTask:
         """Number of rows at each node."""
         return self.leaf_offset[self.tree.stop] - self.leaf_offset[self.tree.start]
 
+    @cached_property
+    def left_is_positive(self) -> BoolArray:
+        """Whether each node's left side is the positive class of its binary problem."""
+        return left_is_positive(self.tree)
+
     def own_pairs(self) -> OwnPairs:
         """Every node with each of its own rows; as many pairs as rows times their depth."""
         first = self.leaf_offset[self.tree.start]
@@ -116,7 +132,7 @@ class NodeTask:
 
     def prepared(self) -> NodeTask:
         """Itself, with the index computed, so that workers need not each do it."""
-        _ = self.row_order, self.leaf_offset, self.node_size
+        _ = self.row_order, self.leaf_offset, self.node_size, self.left_is_positive
         return self
 
     def rows(self, node: int) -> tuple[IntArray, BoolArray]:

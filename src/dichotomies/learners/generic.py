@@ -154,9 +154,7 @@ class GenericLearner(Learner):
         prior = float(np.log((in_left + 1) / (in_right + 1)))
         if is_left.all() or not is_left.any():
             return FittedNode.constant(prior)
-        # The side of the highest class is positive, as scikit-learn would code two classes: with only
-        # two, the nested dichotomy is the base learner, bit for bit.
-        left_is_positive = _highest_class_is_left(task, node)
+        left_is_positive = bool(task.left_is_positive[node])
         X, target = task.take(rows), (is_left == left_is_positive).astype(np.intp)
         estimator = deepcopy(self._template)
         if self._open_seeds:
@@ -177,12 +175,6 @@ def _fit_batch(learner: GenericLearner, task: NodeTask, nodes: range, seeds: Int
                 error.add_note(f"This was at node {node} of the tree, which has {task.node_size[node]} rows.")
                 raise
     return fitted
-
-
-def _highest_class_is_left(task: NodeTask, node: int) -> bool:
-    tree = task.tree
-    classes = tree.leaf_order[tree.start[node] : tree.stop[node]]
-    return bool(np.argmax(classes) < tree.split[node] - tree.start[node])
 
 
 def _takes_weight(estimator: Any) -> bool:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from dichotomies._kernels.weights import dense_pairs, sparse_pairs, sparse_products
+from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products
 
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
@@ -37,7 +38,10 @@ class DenseWeights:
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
         out = np.empty(len(rows))
-        dense_pairs(X, rows, nodes, self.weights, self.intercept, out)
+        if isinstance(X, np.ndarray):
+            dense_pairs(X, rows, nodes, self.weights, self.intercept, out)
+        else:
+            mixed_pairs(X.data, X.indices, X.indptr, rows, nodes, self.weights, self.intercept, out)
         return out
 
 
@@ -66,14 +70,16 @@ class SparseWeights:
     node: IntArray
     value: FloatArray
 
-    def log_odds(self, X: Any) -> FloatArray:
-        """Log-odds of going left for each row of a CSR matrix at each node: one sparse product."""
+    def log_odds(self, X: Matrix) -> FloatArray:
+        """Log-odds of going left for each row at each node: one sparse product."""
+        X = _as_sparse(X)
         out = np.empty((X.shape[0], len(self.intercept)))
         sparse_products(X.data, X.indices, X.indptr, *self._arrays, out)
         return out
 
-    def pair_log_odds(self, X: Any, rows: IntArray, nodes: IntArray) -> FloatArray:
-        """Log-odds of going left for row ``rows[i]`` of a CSR matrix at node ``nodes[i]``."""
+    def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
+        X = _as_sparse(X)
         out = np.empty(len(rows))
         sparse_pairs(X.data, X.indices, X.indptr, rows, nodes, *self._arrays, out)
         return out
@@ -81,3 +87,8 @@ class SparseWeights:
     @property
     def _arrays(self) -> tuple[FloatArray, FloatArray, IntArray, IntArray, FloatArray]:
         return self.intercept, self.background, self.feature_offsets, self.node, self.value
+
+
+def _as_sparse(X: Matrix) -> Any:
+    """Rows in CSR format; the user may train on sparse rows and ask about dense ones."""
+    return csr_array(X) if isinstance(X, np.ndarray) else X

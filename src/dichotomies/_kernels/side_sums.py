@@ -1,0 +1,33 @@
+"""Sums over the classes on either side of every node, from the leaves up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dichotomies._kernels.compile import kernel
+
+if TYPE_CHECKING:
+    from dichotomies._typing import FloatArray, IntArray
+
+
+@kernel
+def side_sums(left: IntArray, right: IntArray, leaves: FloatArray, out: FloatArray) -> None:
+    """Add up the values of leaves, child by child, so that small sums are not lost in large ones.
+
+    Parameters
+    ----------
+    left, right : (n_nodes,)
+        Children, ``~position`` where a child is a leaf; parents come before their children.
+    leaves : (n_leaves, n_values)
+        Values, by leaf position.
+    out : (n_nodes, 2, n_values)
+        Sums over the left and the right side of each node.
+    """
+    for k in range(len(left) - 1, -1, -1):
+        for side in range(2):
+            child = left[k] if side == 0 else right[k]
+            for j in range(leaves.shape[1]):
+                if child < 0:
+                    out[k, side, j] = leaves[~child, j]
+                else:
+                    out[k, side, j] = out[child, 0, j] + out[child, 1, j]

@@ -1,0 +1,26 @@
+"""Where the error of a fitted model comes from: plain data, for tables, plots and reports."""
+
+from dichotomies.diagnostics.classes import ClassCalibration, class_calibration
+from dichotomies.diagnostics.confusion import ConfusedPairs, confused_pairs
+from dichotomies.diagnostics.depth import CutStage, DepthCuts, depth_cuts
+from dichotomies.diagnostics.groups import GroupPredictions, predict_groups
+from dichotomies.diagnostics.ledger import Ledger, ledger
+from dichotomies.diagnostics.reliability import Reliability, reliability
+from dichotomies.diagnostics.tables import Table
+
+__all__ = [
+    "ClassCalibration",
+    "ConfusedPairs",
+    "CutStage",
+    "DepthCuts",
+    "GroupPredictions",
+    "Ledger",
+    "Reliability",
+    "Table",
+    "class_calibration",
+    "confused_pairs",
+    "depth_cuts",
+    "ledger",
+    "predict_groups",
+    "reliability",
+]

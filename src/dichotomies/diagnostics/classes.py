@@ -1,0 +1,156 @@
+"""Calibration class by class: when the answer is this class, how sure and how right it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.diagnostics.evaluation import sum_by
+from dichotomies.diagnostics.probabilities import Predictions
+from dichotomies.diagnostics.reliability import Reliability, bin_of, binned, share_interval
+from dichotomies.diagnostics.tables import Table
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray, IntArray, LabelArray, Matrix
+
+
+@dataclass(frozen=True)
+class ClassCalibration:
+    """How well each class's probabilities are calibrated; made by `class_calibration`.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    rows : ndarray of shape (n_classes,)
+        The weight of the rows of each class.
+    expected_rows : ndarray of shape (n_classes,)
+        The sum of the class's probabilities over all rows: `rows`, were they calibrated.
+    answered : ndarray of shape (n_classes,)
+        The weight of the rows whose most probable class it is.
+    confidence, precision : ndarray of shape (n_classes,)
+        The mean probability of these answers, and how many of them are right; NaN without any.
+    precision_lower, precision_upper : ndarray of shape (n_classes,)
+        Wilson's interval of `precision`.
+    ece : ndarray of shape (n_classes,)
+        Class-wise ECE: of the probability of this class over all rows.
+    level : float
+        Confidence level of the interval.
+    """
+
+    classes: LabelArray
+    rows: FloatArray
+    expected_rows: FloatArray
+    answered: FloatArray
+    confidence: FloatArray
+    precision: FloatArray
+    precision_lower: FloatArray
+    precision_upper: FloatArray
+    ece: FloatArray
+    level: float
+
+    @property
+    def excess(self) -> FloatArray:
+        """How far `confidence` is from the interval of `precision`; 0 within it or without answers.
+
+        A gap that few rows could have made by chance does not count, so this, and not the gap, is what
+        the worst classes are chosen by.
+        """
+        below, above = self.precision_lower - self.confidence, self.confidence - self.precision_upper
+        return np.nan_to_num(np.maximum(np.maximum(below, above), 0.0))
+
+    def worst(self, top: int = 20) -> Table:
+        """The classes whose answers are worst calibrated beyond doubt, then those with the widest gap."""
+        gap = np.nan_to_num(np.abs(self.confidence - self.precision))
+        order = np.lexsort((-gap, -self.excess))[:top]
+        return Table({name: column[order] for name, column in self.to_table().columns.items()})
+
+    def to_table(self) -> Table:
+        """One line per class."""
+        names = ("rows", "expected_rows", "answered", "confidence", "precision")
+        columns = {"class": self.classes, **{name: getattr(self, name) for name in names}}
+        bounds = {"precision_lower": self.precision_lower, "precision_upper": self.precision_upper}
+        return Table({**columns, **bounds, "ece": self.ece, "excess": self.excess})
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """`to_table` as a data frame of pandas or polars."""
+        return self.to_table().to_frame(library)
+
+
+def class_calibration(
+    clf: Any,
+    X: Matrix,
+    y: npt.ArrayLike,
+    *,
+    n_bins: int = 20,
+    level: float = 0.95,
+    sample_weight: npt.ArrayLike | None = None,
+) -> ClassCalibration:
+    """Measure how well the probabilities of each class are calibrated, for any fitted classifier.
+
+    Parameters
+    ----------
+    clf : fitted classifier
+        Anything with `predict_proba` and `classes_`.
+    X : array, CSR matrix or data frame of shape (n_rows, n_features)
+    y : array of shape (n_rows,)
+        Labels, all of them known to the classifier.
+    n_bins : int
+        Number of bins of the class-wise ECE.
+    level : float
+        Confidence level of the intervals.
+    sample_weight : array of shape (n_rows,), optional
+        How many times each row counts.
+
+    Returns
+    -------
+    ClassCalibration
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from dichotomies.diagnostics import class_calibration
+    >>> X, y = load_iris(return_X_y=True)
+    >>> class_calibration(GaussianNB().fit(X, y), X, y).precision.round(2)
+    array([1.  , 0.94, 0.94])
+    """
+    return from_predictions(Predictions.of_estimator(clf, X, y, sample_weight), n_bins, level)
+
+
+def from_predictions(predictions: Predictions, n_bins: int = 20, level: float = 0.95) -> ClassCalibration:
+    """Measure the calibration of each class from probabilities."""
+    classes = predictions.classes
+    k = len(classes)
+    answers, by_bin = np.zeros((3, k)), np.zeros((3, k * n_bins))
+    for proba, codes, weight in predictions:
+        top = proba.argmax(axis=1)
+        answers += binned(top, proba[np.arange(len(top)), top], top == codes, weight, k)
+        by_bin += _each_class(proba, codes, weight, n_bins)
+    lower, upper = share_interval(answers[2], answers[0], level)
+    answered, curves = Reliability(*answers), Reliability(*by_bin.reshape(3, k, n_bins))
+    return ClassCalibration(
+        classes=classes,
+        rows=sum_by(predictions.codes, predictions.weight, k),
+        expected_rows=curves.score.sum(axis=1),
+        answered=answers[0],
+        confidence=answered.mean_score,
+        precision=answered.observed,
+        precision_lower=lower,
+        precision_upper=upper,
+        ece=np.asarray(curves.ece),
+        level=level,
+    )
+
+
+def _each_class(proba: FloatArray, codes: IntArray, weight: FloatArray, n_bins: int) -> FloatArray:
+    """Bin the probability of every class for every row."""
+    k = proba.shape[1]
+    index = np.arange(k) * n_bins + bin_of(proba, n_bins)
+    hit = np.arange(k) == codes[:, None]
+    spread = np.broadcast_to(weight[:, None], proba.shape)
+    return binned(index.ravel(), proba.ravel(), hit.ravel(), spread.ravel(), k * n_bins)

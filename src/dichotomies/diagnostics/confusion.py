@@ -1,0 +1,167 @@
+"""Pairs of classes that are taken for one another, and the node where they part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from dichotomies.diagnostics.evaluation import Evaluation, sum_by
+from dichotomies.diagnostics.tables import Table
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies.tree import ClassTree
+
+#: Other classes a row's probability is counted for: its most probable ones.
+_OTHERS = 16
+
+
+@dataclass(frozen=True)
+class ConfusedPairs:
+    """Pairs of classes, most confused first; made by `confused_pairs`.
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (n_pairs,)
+        The labels, the leaf further left in the tree first.
+    mass : ndarray of shape (n_pairs,)
+        The probability that rows of either class give the other, summed: the number of rows expected
+        to be confused if answers were drawn from the probabilities.
+    errors : ndarray of shape (n_pairs,)
+        The number of rows of either class whose most probable class is the other.
+    rows : ndarray of shape (n_pairs,)
+        The number of rows of both classes.
+    node, depth : ndarray of shape (n_pairs,)
+        The node that separates the two, and its depth.
+    """
+
+    first: LabelArray
+    second: LabelArray
+    mass: FloatArray
+    errors: FloatArray
+    rows: FloatArray
+    node: IntArray
+    depth: IntArray
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def to_table(self) -> Table:
+        """One line per pair."""
+        return Table(dict(vars(self)))
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """`to_table` as a data frame of pandas or polars."""
+        return self.to_table().to_frame(library)
+
+
+def confused_pairs(
+    clf: Any,
+    X: Matrix,
+    y: npt.ArrayLike,
+    top: int = 20,
+    *,
+    by: str = "mass",
+    sample_weight: npt.ArrayLike | None = None,
+) -> ConfusedPairs:
+    """Find the pairs of classes that a nested dichotomy confuses most, after all its calibration.
+
+    Of each row, the probabilities of the 16 most probable other classes are counted, so that memory does
+    not grow with the square of the number of classes.
+
+    Parameters
+    ----------
+    clf : fitted NestedDichotomyClassifier, or a pipeline that ends in one
+    X : array, CSR matrix or data frame of shape (n_rows, n_features)
+    y : array of shape (n_rows,)
+        Labels, all of them known to the classifier.
+    top : int
+        Number of pairs; fewer where fewer were confused at all.
+    by : {"mass", "errors"}
+        What to order by; the other decides between equals.
+    sample_weight : array of shape (n_rows,), optional
+        How many times each row counts.
+
+    Returns
+    -------
+    ConfusedPairs
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dichotomies import NestedDichotomyClassifier
+    >>> from dichotomies.diagnostics import confused_pairs
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = NestedDichotomyClassifier(structure=[0, [1, 2]], random_state=0).fit(X, y)
+    >>> pairs = confused_pairs(clf, X, y, top=1)
+    >>> pairs.first, pairs.second, pairs.node
+    (array([1]), array([2]), array([1]))
+    """
+    if by not in ("mass", "errors"):
+        raise ValueError(f"Pairs are ordered by 'mass' or 'errors', not by {by!r}.")
+    evaluation = Evaluation.of(clf, X, y, sample_weight)
+    mass, errors = evaluation.add_up(_Confusion(evaluation).of_chunk)
+    pairs = (mass + errors).tocoo()  # every pair that has either
+    mass, errors = (np.asarray(amounts[pairs.row, pairs.col]).ravel() for amounts in (mass, errors))
+    order = np.lexsort((-errors, -mass) if by == "mass" else (-mass, -errors))[:top]
+    left, right = pairs.row[order], pairs.col[order]
+    tree = evaluation.tree
+    node = parting_nodes(tree, left, right)
+    rows = sum_by(evaluation.leaf_of_row, evaluation.weight, tree.n_classes)
+    return ConfusedPairs(
+        first=tree.leaf_labels[left],
+        second=tree.leaf_labels[right],
+        mass=mass[order],
+        errors=errors[order],
+        rows=rows[left] + rows[right],
+        node=node,
+        depth=tree.depth[node],
+    )
+
+
+class _Confusion:
+    """Sums up what the rows of a chunk give to other classes, by pair of leaf positions."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self._evaluation = evaluation
+        self._position = evaluation.leaf_position
+        self._leaf_of_row = evaluation.leaf_of_row
+
+    def of_chunk(self, rows: slice, log_odds: FloatArray) -> tuple[Any, Any]:
+        """Probability mass and number of errors, each a sparse matrix, upper triangle only."""
+        before, after = self._evaluation.probabilities(log_odds)
+        proba = before if after is None else after
+        own, codes, weight = (
+            self._leaf_of_row[rows],
+            self._evaluation.codes[rows],
+            self._evaluation.weight[rows],
+        )
+        answer = proba.argmax(axis=1)
+        is_error = answer != codes
+        proba[np.arange(len(own)), codes] = -1.0
+        n_others = min(_OTHERS, proba.shape[1] - 1)
+        others = np.argpartition(-proba, n_others - 1, axis=1)[:, :n_others]
+        mass = np.take_along_axis(proba, others, axis=1) * weight[:, None]
+        return (
+            self._matrix(np.repeat(own, n_others), self._position[others].ravel(), mass.ravel()),
+            self._matrix(own[is_error], self._position[answer[is_error]], weight[is_error]),
+        )
+
+    def _matrix(self, one: IntArray, other: IntArray, amounts: FloatArray) -> Any:
+        k = self._evaluation.tree.n_classes
+        return csr_array((amounts, (np.minimum(one, other), np.maximum(one, other))), shape=(k, k))
+
+
+def parting_nodes(tree: ClassTree, left: IntArray, right: IntArray) -> IntArray:
+    """The node that separates two leaf positions, for each pair with left < right."""
+    node_of_split = np.empty(tree.n_classes + 1, dtype=np.intp)
+    node_of_split[tree.split] = np.arange(tree.n_nodes)
+    rank = tree.split_depth  # two leaves part at the shallowest split between them
+    pairs = zip(left.tolist(), right.tolist(), strict=True)
+    splits = [a + 1 + int(rank[a:b].argmin()) for a, b in pairs]
+    return node_of_split[np.array(splits, dtype=np.intp)]

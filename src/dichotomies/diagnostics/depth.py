@@ -1,0 +1,292 @@
+"""The tree cut at each depth: how sure and how right it is, before and after external calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.diagnostics.evaluation import Evaluation
+from dichotomies.diagnostics.groups import Branches
+from dichotomies.diagnostics.reliability import Reliability, bin_of, binned
+from dichotomies.diagnostics.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies.tree import ClassTree
+
+#: Parts that rows are dealt to; leaving out one at a time gives standard errors (the jackknife).
+_PARTS = 20
+
+#: Deeper trees are not cut at every depth unless asked to.
+_MOST_DEPTHS = 64
+
+
+@dataclass(frozen=True)
+class CutStage:
+    """The cut tree before or after external calibration; arrays of shape (n_depths,).
+
+    Attributes
+    ----------
+    top_label : Reliability
+        Curves, (n_depths, n_bins), of the most probable group of each row.
+    pooled : Reliability
+        Curves of all groups: every row counts once for each, with the probability of the group and
+        whether its class is in it.
+    ece_top_label, ece_pooled : ndarray
+        The expected calibration error of these curves.
+    ece_top_label_error, ece_pooled_error, accuracy_error : ndarray
+        Standard errors, by the jackknife over 20 parts of the rows; NaN where there are too few.
+    """
+
+    top_label: Reliability
+    pooled: Reliability
+    ece_top_label_error: FloatArray
+    ece_pooled_error: FloatArray
+    accuracy_error: FloatArray
+
+    @property
+    def accuracy(self) -> FloatArray:
+        """Share of rows whose most probable group is the right one."""
+        accuracy: FloatArray = self.top_label.accuracy
+        return accuracy
+
+    @property
+    def confidence(self) -> FloatArray:
+        """Mean probability of the most probable group."""
+        confidence: FloatArray = self.top_label.confidence
+        return confidence
+
+    @property
+    def ece_top_label(self) -> FloatArray:
+        """Expected calibration error of the most probable group."""
+        ece: FloatArray = self.top_label.ece
+        return ece
+
+    @property
+    def ece_pooled(self) -> FloatArray:
+        """Expected calibration error over all groups of all rows."""
+        ece: FloatArray = self.pooled.ece
+        return ece
+
+
+@dataclass(frozen=True)
+class DepthCuts:
+    """The tree cut at each depth; made by `depth_cuts`.
+
+    Attributes
+    ----------
+    depths : ndarray of shape (n_depths,)
+        Where the tree was cut.
+    n_groups : ndarray of shape (n_depths,)
+        Number of groups of classes at each cut.
+    before : CutStage
+        Before external calibration.
+    after : CutStage or None
+        After it: the probability of a group is the sum of the calibrated probabilities of its classes.
+        None for a classifier without external calibration.
+    """
+
+    depths: IntArray
+    n_groups: IntArray
+    before: CutStage
+    after: CutStage | None
+
+    def to_table(self) -> Table:
+        """One line per depth."""
+        columns: dict[str, Any] = {"depth": self.depths, "n_groups": self.n_groups}
+        for name, stage in (("before", self.before), ("after", self.after)):
+            if stage is not None:
+                columns |= {
+                    f"accuracy_{name}": stage.accuracy,
+                    f"confidence_{name}": stage.confidence,
+                    f"ece_top_label_{name}": stage.ece_top_label,
+                    f"ece_pooled_{name}": stage.ece_pooled,
+                }
+        return Table(columns)
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """`to_table` as a data frame of pandas or polars."""
+        return self.to_table().to_frame(library)
+
+
+def depth_cuts(
+    clf: Any,
+    X: Matrix,
+    y: npt.ArrayLike,
+    *,
+    depths: Sequence[int] | None = None,
+    n_bins: int = 20,
+    sample_weight: npt.ArrayLike | None = None,
+) -> DepthCuts:
+    """Cut the tree at each depth and measure it as a classifier of the groups of classes that are left.
+
+    Parameters
+    ----------
+    clf : fitted NestedDichotomyClassifier, or a pipeline that ends in one
+    X : array, CSR matrix or data frame of shape (n_rows, n_features)
+        Rows, best such that the classifier has not seen.
+    y : array of shape (n_rows,)
+        Their labels, all of them known to the classifier.
+    depths : sequence of int, optional
+        Where to cut, in increasing order. By default everywhere from 1, the root's two groups, to the
+        depth of the tree, where every class is a group; at 64 depths where the tree is deeper than that.
+    n_bins : int
+        Number of bins of equal width, for the curves and for the ECE.
+    sample_weight : array of shape (n_rows,), optional
+        How many times each row counts.
+
+    Returns
+    -------
+    DepthCuts
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from dichotomies import NestedDichotomyClassifier
+    >>> from dichotomies.diagnostics import depth_cuts
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = NestedDichotomyClassifier(structure="class-balanced", random_state=0)
+    >>> clf = clf.fit(X[:1000] / 16, y[:1000])
+    >>> depth_cuts(clf, X[1000:] / 16, y[1000:]).n_groups
+    array([ 2,  4,  8, 10])
+    """
+    evaluation = Evaluation.of(clf, X, y, sample_weight)
+    tree = evaluation.tree
+    at = _checked_depths(depths, tree)
+    if n_bins != int(n_bins) or n_bins < 1:
+        raise ValueError(f"n_bins must be a whole number, 1 or more, got {n_bins}.")
+    tally = _Tally(evaluation, at, n_bins)
+    before, after = evaluation.add_up(tally.count)
+    return DepthCuts(
+        depths=at,
+        n_groups=np.array([len(tree.cut(depth)) for depth in at]),
+        before=_stage(before),
+        after=None if evaluation.external is None else _stage(after),
+    )
+
+
+def _checked_depths(depths: Sequence[int] | None, tree: ClassTree) -> IntArray:
+    if depths is None:
+        deepest = tree.max_depth
+        steps = (
+            np.geomspace(1, deepest, _MOST_DEPTHS) if deepest > _MOST_DEPTHS else np.arange(1, deepest + 1)
+        )
+        return np.unique(np.rint(steps).astype(np.intp))
+    at = np.asarray(depths, dtype=np.intp)
+    if at.ndim != 1 or len(at) == 0 or (np.diff(at, prepend=-1) < 1).any():
+        raise ValueError(f"depths must be different whole numbers in increasing order, got {depths}.")
+    return at
+
+
+class _Tally:
+    """Counts chunks of rows into bins, by part of the rows and depth of the cut."""
+
+    def __init__(self, evaluation: Evaluation, depths: IntArray, n_bins: int) -> None:
+        self._evaluation = evaluation
+        self._leaf_of_row = evaluation.leaf_of_row
+        self._branches = Branches(evaluation.tree)
+        self._shape = (_PARTS, len(depths), n_bins)
+        n_nodes = evaluation.tree.n_nodes
+        # A leaf counts from the first cut at or below it on, a node at the cut of its own depth only.
+        self._slot = np.searchsorted(depths, self._branches.depth)
+        is_leaf = np.arange(len(self._slot)) >= n_nodes
+        met = self._slot < len(depths)
+        met[met] &= is_leaf[met] | (depths[self._slot[met]] == self._branches.depth[met])
+        self._nodes, self._leaves = np.flatnonzero(met & ~is_leaf), np.flatnonzero(met & is_leaf)
+
+    def count(self, rows: slice, log_odds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Counts of shape (2, 3, n_parts, n_depths, n_bins) before and after external calibration."""
+        before, after = self._evaluation.probabilities(log_odds)
+        contained = self._branches.contain(self._leaf_of_row[rows])
+        counts = self._stage(rows, before, contained)
+        return counts, counts if after is None else self._stage(rows, after, contained)
+
+    def _stage(self, rows: slice, proba: FloatArray, contained: Any) -> FloatArray:
+        masses = self._branches.masses(proba)
+        return np.stack([self._top_label(rows, masses, contained), self._pooled(rows, masses, contained)])
+
+    def _pooled(self, rows: slice, masses: FloatArray, contained: Any) -> FloatArray:
+        """All branches, each at the cuts where it is a group."""
+        nodes, leaves = (
+            self._binned(rows, self._slot[some, None], masses[some], contained[some])
+            for some in (self._nodes, self._leaves)
+        )
+        return nodes + np.cumsum(leaves, axis=2)
+
+    def _top_label(self, rows: slice, masses: FloatArray, contained: Any) -> FloatArray:
+        """The most probable group of each row at each cut; of equal ones that with the first class."""
+        n_rows = masses.shape[1]
+        leaf = _Best(np.full(n_rows, -1.0), np.full(n_rows, len(masses)), np.zeros(n_rows, dtype=bool))
+        tops = []
+        for slot in range(self._shape[1]):
+            leaf = leaf.or_better(self._best(self._leaves, slot, masses, contained))
+            tops.append(leaf.or_better(self._best(self._nodes, slot, masses, contained)))
+        slots = np.arange(len(tops))[:, None]
+        return self._binned(rows, slots, np.stack([t.mass for t in tops]), np.stack([t.right for t in tops]))
+
+    def _best(self, among: IntArray, slot: int, masses: FloatArray, contained: Any) -> _Best | None:
+        some = among[self._slot[among] == slot]
+        if not len(some):
+            return None
+        some = some[np.argsort(self._branches.first_code[some])]
+        best = some[masses[some].argmax(axis=0)]
+        row = np.arange(masses.shape[1])
+        return _Best(masses[best, row], self._branches.first_code[best], contained[best, row])
+
+    def _binned(self, rows: slice, slots: IntArray, score: FloatArray, hit: Any) -> FloatArray:
+        """Put scores (m, n_rows) into the bins of the row's part and of the slot (m, 1)."""
+        _, n_slots, n_bins = self._shape
+        part = np.arange(rows.start, rows.stop) % _PARTS
+        index = (part * n_slots + slots) * n_bins + bin_of(score, n_bins)
+        weight = np.broadcast_to(self._evaluation.weight[rows], score.shape)
+        sums = binned(index.ravel(), score.ravel(), hit.ravel(), weight.ravel(), int(np.prod(self._shape)))
+        return sums.reshape(3, *self._shape)
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The most probable group of each row: its probability, first class, and whether it is right."""
+
+    mass: FloatArray
+    first_code: IntArray
+    right: Any
+
+    def or_better(self, other: _Best | None) -> _Best:
+        """The better of two for each row."""
+        if other is None:
+            return self
+        better = other.mass > self.mass
+        better |= (other.mass == self.mass) & (other.first_code < self.first_code)
+        return _Best(
+            np.where(better, other.mass, self.mass),
+            np.where(better, other.first_code, self.first_code),
+            np.where(better, other.right, self.right),
+        )
+
+
+def _stage(counts: FloatArray) -> CutStage:
+    """From counts of shape (2, 3, n_parts, n_depths, n_bins) to curves and standard errors."""
+    top_label, pooled = (Reliability(*reading.sum(axis=1)) for reading in counts)
+    without_one = [Reliability(*(reading.sum(axis=1, keepdims=True) - reading)) for reading in counts]
+    return CutStage(
+        top_label=top_label,
+        pooled=pooled,
+        ece_top_label_error=_jackknife(counts[0], without_one[0].ece),
+        ece_pooled_error=_jackknife(counts[1], without_one[1].ece),
+        accuracy_error=_jackknife(counts[0], without_one[0].accuracy),
+    )
+
+
+def _jackknife(counts: FloatArray, without_one: FloatArray) -> FloatArray:
+    """Standard error (n_depths,) from values (n_parts, n_depths) with one part left out in turn."""
+    if (counts[0].sum(axis=-1) <= 0).any():  # a part without rows: fewer rows than parts
+        return np.full(without_one.shape[1], np.nan)
+    spread = ((without_one - without_one.mean(axis=0)) ** 2).sum(axis=0)
+    error: FloatArray = np.sqrt((_PARTS - 1) / _PARTS * spread)
+    return error

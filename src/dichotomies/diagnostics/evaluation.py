@@ -1,0 +1,142 @@
+"""A fitted classifier together with the rows it is looked at with, read a chunk at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+
+from dichotomies.inference import chunk_rows, class_log_proba, for_each_chunk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies.inference import Recalibration
+    from dichotomies.learners import Scorer
+    from dichotomies.tree import ClassTree
+
+#: Chunks whose results are held before they are added up, in the order of the rows.
+_CHUNKS_HELD = 16
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The parts of a fitted nested dichotomy, and rows with their classes and weights."""
+
+    tree: ClassTree
+    scorer: Scorer
+    external: Recalibration | None
+    n_jobs: int | None
+    X: Matrix
+    codes: IntArray
+    weight: FloatArray
+
+    @classmethod
+    def of(cls, clf: Any, X: Matrix, y: npt.ArrayLike, sample_weight: Any = None) -> Evaluation:
+        """Take a fitted classifier apart and check the rows."""
+        clf, X = tree_classifier(clf, X)
+        codes = codes_of(y, clf.classes_, X.shape[0])
+        return cls(
+            tree=clf.tree_,
+            scorer=clf._scorer,
+            external=clf.external_calibrator_,
+            n_jobs=clf.n_jobs,
+            X=X,
+            codes=codes,
+            weight=checked_weight(sample_weight, codes),
+        )
+
+    @cached_property
+    def leaf_position(self) -> IntArray:
+        """Position of each class among the leaves, by its code."""
+        position = np.empty(self.tree.n_classes, dtype=np.intp)
+        position[self.tree.leaf_order] = np.arange(self.tree.n_classes)
+        return position
+
+    @cached_property
+    def leaf_of_row(self) -> IntArray:
+        """Position of each row's class among the leaves, (n_rows,)."""
+        return self.leaf_position[self.codes]
+
+    def add_up(self, measure: Callable[[slice, FloatArray], Any]) -> Any:
+        """Sum of what `measure` makes of each chunk's log-odds, or of each entry if it makes a tuple.
+
+        The chunks are added in the order of the rows, so that the sum does not depend on `n_jobs`, and
+        only a few results are held at a time.
+        """
+        total: Any = None
+        step = _CHUNKS_HELD * chunk_rows(self.tree.n_nodes)
+        for begin in range(0, self.X.shape[0], step):
+            results: dict[int, Any] = {}
+
+            def keep(rows: slice, log_odds: FloatArray, results: Any = results, begin: int = begin) -> None:
+                results[rows.start] = measure(slice(begin + rows.start, begin + rows.stop), log_odds)
+
+            for_each_chunk(self.tree, self.scorer, self.X[begin : begin + step], keep, self.n_jobs)
+            for start in sorted(results):
+                total = results[start] if total is None else _plus(total, results[start])
+        return total
+
+    def probabilities(self, log_odds: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Class probabilities of a chunk before and after external calibration (None without one)."""
+        log_proba = class_log_proba(self.tree, log_odds)
+        before = np.exp(log_proba)
+        if self.external is None:
+            return before, None
+        return before, np.exp(self.external.predict_log_proba(log_proba))
+
+
+def _plus(total: Any, more: Any) -> Any:
+    return tuple(map(_plus, total, more)) if isinstance(total, tuple) else total + more
+
+
+def tree_classifier(clf: Any, X: Matrix) -> tuple[Any, Matrix]:
+    """The nested dichotomy, which may be the last step of a pipeline, and the rows as it takes them."""
+    check_is_fitted(clf)
+    if isinstance(clf, Pipeline):
+        return tree_classifier(clf[-1], clf[:-1].transform(X) if len(clf) > 1 else X)
+    if not (hasattr(clf, "tree_") and hasattr(clf, "_scorer")):
+        raise TypeError(
+            f"Only a nested dichotomy has nodes to look at: give a fitted NestedDichotomyClassifier, or a "
+            f"pipeline that ends in one, not a {type(clf).__name__}."
+        )
+    return clf, clf._validated_for_prediction(X)
+
+
+def codes_of(y: npt.ArrayLike, classes: LabelArray, n_rows: int) -> IntArray:
+    """Position of each label among the classes; a label that is not there is an error that names it."""
+    y = np.asarray(y)
+    if y.shape != (n_rows,):
+        raise ValueError(f"y must have one label for each of the {n_rows} rows, got shape {y.shape}.")
+    labels, inverse = np.unique(y, return_inverse=True)
+    code_of = {label: code for code, label in enumerate(np.asarray(classes).tolist())}
+    unknown = [label for label in labels.tolist() if label not in code_of]
+    if unknown:
+        named = ", ".join(map(repr, unknown[:3])) + (", ..." if len(unknown) > 3 else "")
+        raise ValueError(
+            f"y has {len(unknown)} label(s) that the classifier was not trained on: {named}; it gives them "
+            "no probability, so their NLL is infinite. Leave those rows out."
+        )
+    return np.array([code_of[label] for label in labels.tolist()], dtype=np.intp)[inverse]
+
+
+def sum_by(index: IntArray, amounts: FloatArray, size: int) -> FloatArray:
+    """Sum of the amounts that have each index from 0 to `size` - 1."""
+    return np.asarray(np.bincount(index, weights=amounts, minlength=size), dtype=np.float64)
+
+
+def checked_weight(sample_weight: Any, rows: Any) -> FloatArray:
+    """Weights as an array, ones by default; some weight must be above zero."""
+    if _num_samples(rows) == 0:
+        raise ValueError("There are no rows to look at.")
+    weight: FloatArray = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    if not weight.sum() > 0:
+        raise ValueError("All weights are zero, so there is nothing to take the mean of.")
+    return weight

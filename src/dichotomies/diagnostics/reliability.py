@@ -1,0 +1,153 @@
+"""Reliability: how often predictions are right, by how sure they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.diagnostics.evaluation import sum_by
+from dichotomies.diagnostics.tables import Table
+from dichotomies.metrics.reliability import wilson_interval
+
+if TYPE_CHECKING:
+    from dichotomies._typing import FloatArray, IntArray, LabelArray
+    from dichotomies.diagnostics.probabilities import Predictions
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Predictions put into bins of equal width by their probability; arrays of shape (..., n_bins).
+
+    Attributes
+    ----------
+    count : ndarray
+        The weight of the predictions in each bin.
+    score : ndarray
+        The sum of their probabilities.
+    hit : ndarray
+        The weight of those that came true.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies.diagnostics import Reliability
+    >>> curve = Reliability(np.array([4.0, 6.0]), np.array([1.0, 4.5]), np.array([2.0, 6.0]))
+    >>> curve.mean_score, curve.observed, round(float(curve.ece), 2)
+    (array([0.25, 0.75]), array([0.5, 1. ]), 0.25)
+    """
+
+    count: FloatArray
+    score: FloatArray
+    hit: FloatArray
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        return int(self.count.shape[-1])
+
+    @property
+    def edges(self) -> FloatArray:
+        """Borders of the bins."""
+        return np.linspace(0, 1, self.n_bins + 1)
+
+    @property
+    def mean_score(self) -> FloatArray:
+        """Mean probability in each bin; NaN where there are no predictions."""
+        return _ratio(self.score, self.count)
+
+    @property
+    def observed(self) -> FloatArray:
+        """Share of predictions in each bin that came true; NaN where there are none."""
+        return _ratio(self.hit, self.count)
+
+    @property
+    def ece(self) -> Any:
+        """Expected calibration error: the mean distance of the two, weighted by count."""
+        return _ratio(np.abs(self.hit - self.score).sum(axis=-1), self.count.sum(axis=-1))
+
+    @property
+    def accuracy(self) -> Any:
+        """Share of all predictions that came true."""
+        return _ratio(self.hit.sum(axis=-1), self.count.sum(axis=-1))
+
+    @property
+    def confidence(self) -> Any:
+        """Mean probability of all predictions."""
+        return _ratio(self.score.sum(axis=-1), self.count.sum(axis=-1))
+
+    def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Wilson's confidence interval of `observed`; NaN where there are no predictions."""
+        return share_interval(self.hit, self.count, level)
+
+    def to_table(self) -> Table:
+        """One line per bin (of a single curve)."""
+        lower, upper = self.interval()
+        return Table(
+            {
+                "from": self.edges[:-1],
+                "to": self.edges[1:],
+                "count": self.count,
+                "mean_score": self.mean_score,
+                "observed": self.observed,
+                "lower": lower,
+                "upper": upper,
+            }
+        )
+
+    def __getitem__(self, index: Any) -> Reliability:
+        """One of several curves."""
+        return Reliability(self.count[index], self.score[index], self.hit[index])
+
+
+def reliability(predictions: Predictions, *, pos_label: Any = None, n_bins: int = 20) -> Reliability:
+    """Bin the most probable class of each row, or the probability of one class.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Class probabilities with the true classes.
+    pos_label : label, optional
+        The class whose probability is looked at; by default each row's most probable class.
+    n_bins : int
+        Number of bins.
+    """
+    column = None if pos_label is None else _column(pos_label, predictions.classes)
+    total = np.zeros((3, n_bins))
+    for proba, codes, weight in predictions:
+        chosen = proba.argmax(axis=1) if column is None else np.full(len(proba), column)
+        score = proba[np.arange(len(proba)), chosen]
+        total += binned(bin_of(score, n_bins), score, chosen == codes, weight, n_bins)
+    return Reliability(*total)
+
+
+def bin_of(score: FloatArray, n_bins: int) -> IntArray:
+    """The bin of each probability; one on an edge belongs to the bin below."""
+    return np.searchsorted(np.linspace(0, 1, n_bins + 1)[1:-1], score, side="left")
+
+
+def binned(index: IntArray, score: FloatArray, hit: Any, weight: FloatArray, size: int) -> FloatArray:
+    """Weight, sum of scores and weight of hits in each bin, shape (3, size)."""
+    sums = (weight, weight * score, weight * hit)
+    return np.stack([sum_by(index, values, size) for values in sums])
+
+
+def share_interval(hit: FloatArray, count: FloatArray, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+    """Wilson's interval of a share; weights count as that many rows, and 0 rows give NaN."""
+    n = np.where(count > 0, count, np.nan)
+    return wilson_interval(np.clip(hit, 0.0, n), n, level)  # sums of weights may differ in the last bit
+
+
+def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Quotients, NaN where there is nothing to divide by; a number for numbers."""
+    out = np.full(np.shape(denominator), np.nan)
+    np.divide(numerator, denominator, out=out, where=np.asarray(denominator) > 0)
+    return out[()]
+
+
+def _column(label: Any, classes: LabelArray) -> int:
+    matches = np.flatnonzero(classes == label)
+    if len(matches) != 1:
+        raise ValueError(f"{label!r} is not one of the {len(classes)} classes.")
+    return int(matches[0])

@@ -1,0 +1,94 @@
+"""`Table`: named columns of one length, which print themselves and turn into a data frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import numpy.typing as npt
+
+_SHOWN_ROWS = 20
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Columns by name, all of one length.
+
+    Examples
+    --------
+    >>> from dichotomies.diagnostics import Table
+    >>> table = Table({"depth": [0, 1], "nll": [0.25, 0.5]})
+    >>> table
+    depth     nll
+        0  0.2500
+        1  0.5000
+    >>> table["nll"].sum()
+    np.float64(0.75)
+    """
+
+    columns: Mapping[str, npt.NDArray[Any]]
+
+    def __post_init__(self) -> None:
+        columns = {name: np.asarray(values) for name, values in self.columns.items()}
+        object.__setattr__(self, "columns", columns)
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        return self.columns[name]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """One dictionary per row, of plain Python values."""
+        values = [column.tolist() for column in self.columns.values()]
+        for row in zip(*values, strict=True):
+            yield dict(zip(self.columns, row, strict=True))
+
+    def top(self, n: int, by: str) -> Table:
+        """The `n` rows with the largest values of a column, largest first."""
+        order = np.argsort(-self[by], kind="stable")[:n]
+        return Table({name: column[order] for name, column in self.columns.items()})
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """A data frame of pandas or, where only that is installed or asked for, of polars.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}, optional
+            By default the first of the two that is installed.
+        """
+        return _frame_class(library)(dict(self.columns))
+
+    def __repr__(self) -> str:
+        shown = [
+            [name, *map(_as_text, column[:_SHOWN_ROWS].tolist())] for name, column in self.columns.items()
+        ]
+        widths = [max(map(len, cells)) for cells in shown]
+        lines = ["  ".join(map(str.rjust, cells, widths)) for cells in zip(*shown, strict=True)]
+        if len(self) > _SHOWN_ROWS:
+            lines.append(f"... {len(self)} rows in all")
+        return "\n".join(lines)
+
+
+def _as_text(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def _frame_class(library: str | None) -> Any:
+    if library not in (None, "pandas", "polars"):
+        raise ValueError(f"Data frames are made by 'pandas' or 'polars', not by {library!r}.")
+    for name in ("pandas", "polars") if library is None else (library,):
+        try:
+            return import_module(name).DataFrame
+        except ImportError:
+            continue
+    raise ImportError(
+        f"to_frame() needs {library or 'pandas or polars'}: pip install {library or 'pandas'}. "
+        "The columns are plain arrays and can be used without it."
+    )

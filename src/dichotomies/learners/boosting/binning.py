@@ -1,0 +1,80 @@
+"""Features as small integers: one bin per value, or bins of about equal weight where there are more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dichotomies._kernels.ensembles import Bins
+from dichotomies._kernels.histograms import encode_rows
+from dichotomies._parallel import even_batches, run
+
+if TYPE_CHECKING:
+    from dichotomies._typing import FloatArray, IntArray
+
+
+def bin_rows(
+    X: FloatArray,
+    rows: IntArray,
+    sample_weight: FloatArray | None,
+    max_bins: int,
+    n_jobs: int | None = None,
+) -> Bins:
+    """Bin all features.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features)
+    rows : (n_rows,)
+        All row numbers, in the order the binned rows shall have.
+    sample_weight : (n_rows,), optional
+        Rows of weight 0 have no say in where bins end.
+    max_bins : int
+        The largest number of bins of a feature, at most 255.
+    n_jobs : int, optional
+        Threads.
+    """
+    n_features = X.shape[1]
+    lowest, highest = np.empty((2, n_features, max_bins))
+    n_bins = np.empty(n_features, dtype=np.intp)
+    counted = slice(None) if sample_weight is None else np.flatnonzero(sample_weight > 0)
+    weight = None if sample_weight is None else sample_weight[counted]
+
+    def find(features: range) -> None:
+        for f in features:
+            low, high = bin_ranges(X[counted, f], weight, max_bins)
+            n_bins[f] = len(low)
+            lowest[f, : len(low)], highest[f, : len(high)] = low, high
+
+    codes = np.empty((len(rows), n_features), dtype=np.uint8)
+
+    def encode(places: range) -> None:
+        taken = slice(places.start, places.stop)
+        encode_rows(X, rows[taken], highest, n_bins, codes[taken])
+
+    for work, n_pieces in ((find, n_features), (encode, len(rows))):
+        batches = even_batches(np.ones(n_pieces, dtype=np.intp), n_jobs)
+        run(work, [(batch,) for batch in batches], n_jobs=n_jobs, shared_memory=True)
+    return Bins(codes, lowest, highest)
+
+
+def bin_ranges(values: FloatArray, weight: FloatArray | None, max_bins: int) -> tuple[FloatArray, FloatArray]:
+    """The lowest and highest value in each bin of a feature, ascending.
+
+    Up to `max_bins` different values have a bin each. Otherwise bin b ends with the first value that at
+    least a share ``(b + 1) / max_bins`` of the weight does not exceed; a row twice counts as much as a row
+    of weight 2.
+    """
+    if weight is None:
+        distinct, counts = np.unique(values, return_counts=True)
+    else:
+        distinct, inverse = np.unique(values, return_inverse=True)
+        counts = np.bincount(inverse, weights=weight)
+    distinct = distinct.astype(np.float64, copy=False)
+    if len(distinct) <= max_bins:
+        return distinct, distinct
+    share = np.cumsum(counts)
+    wanted = share[-1] * np.arange(1, max_bins) / max_bins
+    ends = np.unique(np.append(np.searchsorted(share, wanted), len(distinct) - 1))
+    return distinct[np.concatenate([[0], ends[:-1] + 1])], distinct[ends]

@@ -1,0 +1,6 @@
+"""Logistic regression at all nodes together."""
+
+from dichotomies.learners.logistic.learner import LogisticLearner
+from dichotomies.learners.logistic.tuned import TunedLogisticLearner, TunedLogisticRegression
+
+__all__ = ["LogisticLearner", "TunedLogisticLearner", "TunedLogisticRegression"]

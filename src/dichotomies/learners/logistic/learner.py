@@ -1,0 +1,113 @@
+"""scikit-learn's logistic regression with an L2 penalty, by Newton's method at all nodes together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from dichotomies.learners.base import LEARNERS, CrossFitted, Effort, Learner, Unsupported, Wanted
+from dichotomies.learners.logistic.settings import Settings, check_class_weight
+from dichotomies.learners.logistic.training import NodeTraining
+
+if TYPE_CHECKING:
+    from dichotomies._typing import IntArray
+    from dichotomies.learners.base import NodeScorer, NodeTask
+
+
+@LEARNERS.register("logistic")
+@dataclass(frozen=True)
+class LogisticLearner(Learner):
+    """Logistic regression with an L2 penalty: the optimum that scikit-learn's solvers approach.
+
+    Small nodes are solved by the Gram matrix of their rows, large ones by truncated Newton steps; what a fold
+    leaves of a node starts from the solution for all of it.
+
+    Attributes
+    ----------
+    C : float
+        Inverse strength of the penalty.
+    settings : Settings
+        Everything else.
+    """
+
+    C: float
+    settings: Settings
+
+    @classmethod
+    def recognise(cls, estimator: Any) -> Self | None:
+        """Take over a `LogisticRegression` whose penalty is L2."""
+        if type(estimator) is not LogisticRegression:
+            return None
+        estimator._validate_params()
+        _check_supported(estimator)
+        intercept, liblinear = estimator.fit_intercept, estimator.solver == "liblinear"
+        return cls(
+            float(estimator.C),
+            Settings(
+                free_intercept=bool(intercept and not liblinear),
+                # liblinear appends a feature of this value to every row, penalised like any other.
+                intercept_scale=float(estimator.intercept_scaling) if intercept and liblinear else 0.0,
+                class_weight=estimator.class_weight,
+                tol=estimator.tol,
+                max_iter=estimator.max_iter,
+            ),
+        )
+
+    @property
+    def description(self) -> str:
+        """Which way the nodes are trained, for people."""
+        return "logistic: Newton's method for all nodes together, to the optimum of LogisticRegression"
+
+    def fit(
+        self,
+        task: NodeTask,
+        *,
+        random_state: Any,  # noqa: ARG002 - nothing is random
+        effort: Effort | None = None,
+        title: str = "",
+    ) -> NodeScorer:
+        """Train all nodes."""
+        return self._training(task, None, 1, effort, title).run().members[0]
+
+    def cross_fit(
+        self,
+        task: NodeTask,
+        folds: IntArray,
+        wanted: Wanted,
+        *,
+        random_state: Any,
+        effort: Effort | None = None,
+    ) -> CrossFitted:
+        """Train all nodes on all rows and without each fold, every node in one visit."""
+        if not wanted & (Wanted.MEMBERS | Wanted.SCORES):
+            return CrossFitted(self.fit(task, random_state=random_state, effort=effort), [], None)
+        n_folds = int(folds.max()) + 1
+        n_kept = 1 + n_folds if Wanted.MEMBERS in wanted else int(Wanted.FULL in wanted)
+        trained = self._training(task, folds, n_kept, effort).run()
+        return CrossFitted(
+            trained.members[0] if Wanted.FULL in wanted else None,
+            trained.members[1:],
+            trained.results.scores if Wanted.SCORES in wanted else None,
+        )
+
+    def _training(
+        self, task: NodeTask, folds: IntArray | None, n_kept: int, effort: Effort | None, title: str = ""
+    ) -> NodeTraining:
+        C = np.full((task.tree.n_nodes, 1), self.C)
+        return NodeTraining(task.prepared(), self.settings, C, folds, n_kept, effort or Effort(), title)
+
+
+def _check_supported(estimator: LogisticRegression) -> None:
+    """Refuse what has another optimum, or what scikit-learn itself refuses."""
+    if estimator.penalty not in ("deprecated", "l2") or estimator.l1_ratio != 0:
+        raise Unsupported("its penalty is not L2 alone")
+    if not np.isfinite(estimator.C):
+        raise Unsupported("it has no penalty, so that separable nodes have no optimum")
+    if estimator.warm_start:
+        raise Unsupported("warm_start=True asks for solutions that depend on where they started")
+    if estimator.dual and estimator.solver != "liblinear":
+        raise Unsupported("only solver='liblinear' has dual=True")
+    check_class_weight(estimator.class_weight)

@@ -1,0 +1,108 @@
+"""Counts of dense rows: sums of every feature over every class, and from them the nodes' weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies._kernels.class_counts import dense_group_sums
+from dichotomies._kernels.sparse_nodes import BERNOULLI, NORMALISED, ROUNDING
+from dichotomies._kernels.weights import score_own_rows
+from dichotomies._parallel import even_batches, run
+from dichotomies.learners.weights import DenseWeights
+
+if TYPE_CHECKING:
+    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies.learners.base import Effort, NodeTask
+    from dichotomies.learners.naive_bayes.groups import Groups, Sides
+    from dichotomies.learners.naive_bayes.smoothing import Smoothing
+
+
+@dataclass(frozen=True)
+class DenseCounts:
+    """What each group has seen.
+
+    Attributes
+    ----------
+    count : (n_groups, n_features)
+        Weighted sum of each feature over the rows of the group.
+    """
+
+    smoothing: Smoothing
+    groups: Groups
+    alpha: FloatArray
+    count: FloatArray
+
+    @classmethod
+    def of(cls, smoothing: Smoothing, groups: Groups, X: Any, effort: Effort) -> DenseCounts:
+        """Count, in one pass over the rows."""
+        count = np.zeros((len(groups.size), X.shape[1]))
+
+        def add(batch: range) -> None:
+            rows = groups.rows, groups.weight, groups.offsets
+            dense_group_sums(X, *rows, batch.start, batch.stop, count)
+
+        batches = [(batch,) for batch in even_batches(groups.size, effort.n_jobs)]
+        run(add, batches, n_jobs=effort.n_jobs, shared_memory=True)
+        return cls(smoothing, groups, smoothing.alphas(X.shape[1]), count)
+
+    def weights(
+        self,
+        fold: int | None = None,
+        effort: Effort | None = None,  # noqa: ARG002 - as of sparse counts
+        title: str = "",  # noqa: ARG002
+    ) -> DenseWeights:
+        """The nodes' weights, learned from all rows or from all but those of a fold."""
+        sides = self.groups.sides(fold)
+        counts = self.groups.side_sums(self.groups.without(self.count, fold))
+        prior = self.smoothing.prior.log_odds(self.groups.tree, sides)
+        weight, intercept = self._weights_of(counts, sides)
+        weight[~sides.is_trained] = 0.0
+        intercept = np.where(sides.is_trained, prior + intercept, sides.constant)
+        return DenseWeights(weight, intercept, sides.is_trained)
+
+    def _weights_of(self, counts: FloatArray, sides: Sides) -> tuple[FloatArray, FloatArray]:
+        """Weights and intercepts from counts (n_nodes, 2, n_features), which are overwritten."""
+        rows = sides.weight[:, :, None]
+        total = rows + 2 * self.alpha[0]
+        if self.smoothing.rule == BERNOULLI:
+            absent = rows - counts
+            absent[(absent < 0) & (absent > -ROUNDING * rows)] = 0.0
+            absent = np.log(np.add(absent, self.alpha, out=absent))
+            logs = np.log(np.add(counts, self.alpha, out=counts), out=counts)
+            logs -= absent
+            never = (absent - np.log(total)).sum(axis=2)
+            return logs[:, 0] - logs[:, 1], never[:, 0] - never[:, 1]
+        counts += self.alpha
+        total = counts.sum(axis=2, keepdims=True)
+        logs = np.log(np.divide(counts, total, out=counts), out=counts)
+        if self.smoothing.rule == NORMALISED:
+            logs /= -logs.sum(axis=2, keepdims=True)
+        return logs[:, 0] - logs[:, 1], np.zeros(len(logs))
+
+    def out_of_fold(self, task: NodeTask, X: Any, folds: IntArray, effort: Effort) -> FloatArray:
+        """Scores of `task.own_pairs()` by models that have not seen the row's fold."""
+        pairs = np.concatenate([[0], np.cumsum(task.node_size)])
+        out = np.full(pairs[-1], np.nan)
+        first = task.leaf_offset[task.tree.start]
+        progress = effort.progress(f"scoring out of fold at {task.tree.n_nodes} nodes")
+        batches = [(batch,) for batch in even_batches(task.node_size, effort.n_jobs)]
+        for fold in range(self.groups.n_folds):
+            member = self.weights(fold)
+
+            def score(batch: range, fold: int = fold, member: DenseWeights = member) -> None:
+                weights, intercept, is_trained = member.weights, member.intercept, member.is_trained
+                span = batch.start, batch.stop, first, pairs, out
+                score_own_rows(X, task.row_order, folds, fold, weights, intercept, is_trained, *span)
+
+            is_last = fold == self.groups.n_folds - 1
+            run(
+                score,
+                batches,
+                n_jobs=effort.n_jobs,
+                progress=progress if is_last else None,
+                shared_memory=True,
+            )
+        return out

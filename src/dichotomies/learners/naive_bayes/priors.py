@@ -1,0 +1,52 @@
+"""Log-odds of the sides before any feature is seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.learners.base import Unsupported, left_is_positive
+
+if TYPE_CHECKING:
+    from dichotomies._typing import FloatArray
+    from dichotomies.learners.naive_bayes.groups import Sides
+    from dichotomies.tree import ClassTree
+
+
+@dataclass(frozen=True)
+class Prior:
+    """How a node's prior log-odds are found.
+
+    Attributes
+    ----------
+    learned : bool
+        Whether they are those of the weights of the sides, unless given.
+    given : float or None
+        The user's log-odds of the side that has the class of highest code.
+    """
+
+    learned: bool = True
+    given: float | None = None
+
+    @classmethod
+    def of(cls, given: Any, learned: bool = True) -> Prior:
+        """Read a scikit-learn parameter of two probabilities."""
+        if given is None:
+            return cls(learned)
+        if len(given) != 2:
+            raise ValueError("Number of priors must match number of classes.")
+        other, highest = np.asarray(given, dtype=np.float64)
+        if not (other > 0 and highest > 0):
+            raise Unsupported("a prior of zero leaves a side without probability")
+        return cls(learned, float(np.log(highest) - np.log(other)))
+
+    def log_odds(self, tree: ClassTree, sides: Sides) -> FloatArray:
+        """Prior log-odds of going left, for each node; meaningless where a side is empty."""
+        if self.given is not None:
+            return np.where(left_is_positive(tree), self.given, -self.given)
+        if not self.learned:
+            return np.zeros(tree.n_nodes)
+        weight = np.where(sides.size > 0, sides.weight, 1.0)
+        return np.log(weight[:, 0]) - np.log(weight[:, 1])

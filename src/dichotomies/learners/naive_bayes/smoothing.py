@@ -1,0 +1,148 @@
+"""From counts of features to weights: the rules of MultinomialNB, ComplementNB and BernoulliNB."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.naive_bayes import BernoulliNB, ComplementNB
+from sklearn.utils.validation import check_non_negative
+
+from dichotomies._kernels.sparse_nodes import BERNOULLI, MULTINOMIAL, NORMALISED
+from dichotomies.learners.base import Unsupported
+from dichotomies.learners.naive_bayes.priors import Prior
+
+if TYPE_CHECKING:
+    from dichotomies._typing import FloatArray, Matrix
+    from dichotomies.learners.naive_bayes.groups import Sides
+    from dichotomies.tree import ClassTree
+
+#: What scikit-learn raises a smaller alpha to, unless it is forced.
+_SMALLEST_ALPHA = 1e-10
+
+
+class Background(NamedTuple):
+    """What is known of each node before its active features are looked at.
+
+    Attributes
+    ----------
+    intercept, weight : (n_nodes,)
+        The intercept if no feature were active, and the weight of every inactive feature.
+    of_side : (n_nodes, 2)
+        What the rule must know of the sides, see `_kernels.sparse_nodes.above_background`.
+    """
+
+    intercept: FloatArray
+    weight: FloatArray
+    of_side: FloatArray
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """How an estimator makes weights of counts.
+
+    Attributes
+    ----------
+    rule : int
+        Which formula, see `_kernels.sparse_nodes`.
+    alpha : (1,) or (n_features,)
+        Added to every count.
+    prior : Prior
+    threshold : float or None
+        Features are read as whether they exceed it.
+    """
+
+    rule: int
+    alpha: FloatArray
+    prior: Prior
+    threshold: float | None = None
+
+    @classmethod
+    def of(cls, estimator: Any) -> Smoothing:
+        """Read a scikit-learn estimator."""
+        alpha = _alpha_of(estimator)
+        prior = Prior.of(estimator.class_prior, estimator.fit_prior)
+        if isinstance(estimator, BernoulliNB):
+            if len(alpha) > 1:
+                raise Unsupported("BernoulliNB does not broadcast an array of alphas")
+            return cls(BERNOULLI, alpha, prior, estimator.binarize)
+        if isinstance(estimator, ComplementNB):
+            if estimator.norm and len(alpha) > 1:
+                raise Unsupported("norm=True with an array of alphas weighs every unseen feature differently")
+            return cls(NORMALISED if estimator.norm else MULTINOMIAL, alpha, Prior(learned=False))
+        return cls(MULTINOMIAL, alpha, prior)
+
+    def alphas(self, n_features: int) -> FloatArray:
+        """The alpha of each feature."""
+        if len(self.alpha) not in (1, n_features):
+            raise ValueError(
+                f"When alpha is an array, it must have one value per feature: X has {n_features} features, "
+                f"alpha {len(self.alpha)} values."
+            )
+        if self.rule == NORMALISED and n_features == 1:
+            raise ValueError("ComplementNB(norm=True) cannot weigh a single feature: its weights are 0 / 0.")
+        return np.broadcast_to(self.alpha, n_features).copy()
+
+    def background(self, tree: ClassTree, sides: Sides, counts: FloatArray, alpha: FloatArray) -> Background:
+        """Everything of a node that does not depend on which features are active.
+
+        Parameters
+        ----------
+        counts : (n_nodes, 2)
+            Sum of all features over each side.
+        """
+        prior = self.prior.log_odds(tree, sides)
+        if self.rule == BERNOULLI:
+            without = np.log(sides.weight + alpha[0])
+            never = len(alpha) * (without - np.log(sides.weight + 2 * alpha[0]))
+            return Background(prior + never[:, 0] - never[:, 1], without[:, 1] - without[:, 0], sides.weight)
+        total = np.log(counts + alpha.sum())
+        if self.rule == NORMALISED:
+            of_side = len(alpha) * (np.log(alpha[0]) - total)
+            return Background(prior, np.zeros(len(prior)), of_side)
+        return Background(prior, total[:, 1] - total[:, 0], counts)
+
+    def check(self, X: Matrix, name: str) -> None:
+        """Refuse numbers that are no counts, in the name of an estimator."""
+        if self.rule != BERNOULLI:
+            check_non_negative(X, f"{name} (input X)")
+        elif self.threshold is None:
+            values = X if isinstance(X, np.ndarray) else X.data
+            if values.size and not 0 <= values.min() <= values.max() <= 1:
+                raise ValueError(
+                    f"{name}(binarize=None) needs features of 0 and 1, but X has values from {values.min()} "
+                    f"to {values.max()}; set binarize to a threshold."
+                )
+
+    def binarised(self, X: Matrix, dtype: type = np.uint8) -> Matrix:
+        """The features as the estimator reads them."""
+        if self.threshold is None:
+            return X
+        if isinstance(X, np.ndarray):
+            return (self.threshold < X).astype(dtype)
+        if not X.has_canonical_format:  # the parts of a number would be compared one by one
+            X = X.copy()
+            X.sum_duplicates()
+        data = (X.data > self.threshold).astype(dtype)
+        return type(X)((data, X.indices, X.indptr), shape=X.shape)
+
+
+def _alpha_of(estimator: Any) -> FloatArray:
+    """The smoothing parameter, checked and, if too small, raised as scikit-learn does."""
+    alpha: FloatArray = np.atleast_1d(np.asarray(estimator.alpha, dtype=np.float64))
+    if alpha.ndim > 1:
+        raise ValueError(f"alpha must be a number or one number per feature, got shape {alpha.shape}.")
+    if not (alpha >= 0).all():
+        raise ValueError("All values in alpha must be greater than 0.")
+    if alpha.min() < _SMALLEST_ALPHA and not estimator.force_alpha:
+        warnings.warn(
+            "alpha too small will result in numeric errors, setting alpha = "
+            f"{_SMALLEST_ALPHA:.1e}. Use `force_alpha=True` to keep alpha unchanged.",
+            stacklevel=2,
+        )
+        alpha = np.maximum(alpha, _SMALLEST_ALPHA)
+    if not alpha.all():
+        raise Unsupported("alpha=0 leaves features that one side has not seen without probability")
+    return alpha

@@ -1,0 +1,42 @@
+"""How good class probabilities are: proper scores, calibration errors, their parts and their intervals.
+
+Every function takes true labels and class probabilities, as scikit-learn's metrics do. Behind them, rows of
+class probabilities are reduced to a few numbers each (`RowFacts`) and never all held at once; `evaluate`
+takes every metric of a fitted classifier from one pass.
+"""
+
+from dichotomies.metrics.binning import Bins
+from dichotomies.metrics.bootstrap import Interval, confidence_interval
+from dichotomies.metrics.calibration import (
+    debiased_calibration_error,
+    expected_calibration_error,
+    maximum_calibration_error,
+)
+from dichotomies.metrics.chunked import evaluate
+from dichotomies.metrics.decomposition import Decomposition, loss_decomposition
+from dichotomies.metrics.evaluation import Evaluation
+from dichotomies.metrics.facts import RowFacts
+from dichotomies.metrics.reliability import ReliabilityCurve, reliability_curve
+from dichotomies.metrics.scores import accuracy, brier_score, negative_log_likelihood, top_k_accuracy
+from dichotomies.metrics.smooth import smooth_calibration_error
+
+__all__ = [
+    "Bins",
+    "Decomposition",
+    "Evaluation",
+    "Interval",
+    "ReliabilityCurve",
+    "RowFacts",
+    "accuracy",
+    "brier_score",
+    "confidence_interval",
+    "debiased_calibration_error",
+    "evaluate",
+    "expected_calibration_error",
+    "loss_decomposition",
+    "maximum_calibration_error",
+    "negative_log_likelihood",
+    "reliability_curve",
+    "smooth_calibration_error",
+    "top_k_accuracy",
+]

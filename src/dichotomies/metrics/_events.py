@@ -1,0 +1,95 @@
+"""Which events a calibration metric is about: one binary score, the top label, the top k, or each class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from dichotomies.metrics import _input
+from dichotomies.metrics.binning import Bins, ClassBinsBuilder, binned, stacked
+from dichotomies.metrics.facts import RowFacts, ScoredEvents, probability_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray, IntArray
+
+KINDS = ("top-label", "top-k", "class-wise")
+
+
+class Question(NamedTuple):
+    """Predictions, and what is asked about them: the arguments that all calibration metrics share."""
+
+    y_true: npt.ArrayLike
+    y_proba: npt.ArrayLike
+    labels: npt.ArrayLike | None
+    sample_weight: npt.ArrayLike | None
+    kind: str | None
+    k: int
+
+    @property
+    def is_classwise(self) -> bool:
+        """Whether the answer has a number for every class."""
+        return self.kind == "class-wise"
+
+    def events(self) -> ScoredEvents:
+        """The events asked about, where they are one per row."""
+        self._check_kind()
+        if np.ndim(self.y_proba) == 1:
+            return self._binary_events()
+        facts = RowFacts.from_predictions(
+            self.y_true,
+            self.y_proba,
+            labels=self.labels,
+            sample_weight=self.sample_weight,
+            top_k=(self.k,),
+        )
+        return facts.events(self.k if self.kind == "top-k" else None)
+
+    def bins(self, n_bins: int, strategy: str) -> Bins:
+        """The events in bins; with a column for every class if asked class by class."""
+        if not self.is_classwise:
+            return binned(self.events(), n_bins, strategy)
+        if strategy != "uniform":
+            return stacked([binned(events, n_bins, strategy) for events in self.class_events()])
+        matrix, codes, weight = self._checked_matrix()
+        builder = ClassBinsBuilder(matrix.shape[1], n_bins)
+        for rows, block in probability_blocks(matrix, is_log=False):
+            builder.add(block.proba, codes[rows], weight[rows])
+        return builder.bins()
+
+    def class_events(self) -> Iterator[ScoredEvents]:
+        """For every class, the events that a row is of that class."""
+        matrix, codes, weight = self._checked_matrix()
+        weighed = weight > 0
+        matrix, codes, weight = matrix[weighed], codes[weighed], weight[weighed]
+        for c in range(matrix.shape[1]):
+            score = np.minimum(np.asarray(matrix[:, c], dtype=np.float64), 1.0)
+            yield ScoredEvents(score, codes == c, weight)
+
+    def _binary_events(self) -> ScoredEvents:
+        score = _input.checked_scores(self.y_proba)
+        happened = _input.binary_outcomes(self.y_true, self.labels)
+        _input.check_same_length(happened, score)
+        weight = _input.row_weights(self.sample_weight, len(score))
+        weighed = weight > 0
+        return ScoredEvents(score[weighed], happened[weighed], weight[weighed])
+
+    def _checked_matrix(self) -> tuple[FloatArray, IntArray, FloatArray]:
+        self._check_kind()
+        # reducing the rows checks them, and costs no more than checking them
+        facts = RowFacts.from_predictions(
+            self.y_true, self.y_proba, labels=self.labels, sample_weight=self.sample_weight, top_k=(1,)
+        )
+        return _input.checked_matrix(self.y_proba), facts.codes, facts.weight
+
+    def _check_kind(self) -> None:
+        if self.kind is not None and self.kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {self.kind!r}.")
+        if self.kind is not None and np.ndim(self.y_proba) == 1:
+            raise ValueError(
+                f"y_proba is one score per row, of one event; kind={self.kind!r} needs a column per class."
+            )

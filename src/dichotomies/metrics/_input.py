@@ -1,0 +1,136 @@
+"""What the metrics accept: labels, probabilities, weights; checked once, refused in a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray, IntArray, LabelArray
+
+_SHOWN = 5
+
+
+def checked_matrix(y_proba: npt.ArrayLike, *, is_log: bool = False) -> FloatArray:
+    """Probabilities as a matrix of shape (n_rows, n_classes); a 1-D score becomes two columns.
+
+    The values are checked where they are read, a block at a time (`dichotomies.metrics.RowFacts`).
+    """
+    proba: Any = np.asarray(y_proba)
+    if proba.dtype.kind not in "fiub":
+        raise ValueError(f"y_proba must hold numbers, got an array of dtype {proba.dtype}.")
+    if proba.ndim == 1 and not is_log:
+        score = checked_scores(proba)
+        return np.column_stack([1 - score, score])
+    if proba.ndim != 2:
+        accepted = "(n_rows, n_classes)" if is_log else "(n_rows, n_classes) or (n_rows,)"
+        raise ValueError(f"y_proba must have shape {accepted}, got {proba.shape}.")
+    matrix: FloatArray = proba
+    return matrix
+
+
+def checked_scores(scores: npt.ArrayLike) -> FloatArray:
+    """Probabilities of one event as a 1-D array between 0 and 1."""
+    array = np.asarray(scores, dtype=np.float64)
+    wrong = np.flatnonzero(~((array >= 0) & (array <= 1)))
+    if len(wrong):
+        raise ValueError(f"Probabilities must lie between 0 and 1; row {wrong[0]} has {array[wrong[0]]}.")
+    return array
+
+
+def check_proba(smallest: FloatArray, total: FloatArray, dtype: Any, first_row: int) -> None:
+    """Refuse rows with a negative or missing probability, and rows that do not sum to 1."""
+    tolerance = np.sqrt(np.finfo(dtype).eps) if np.dtype(dtype).kind == "f" else 0.0
+    wrong = np.flatnonzero(~((smallest >= 0) & (np.abs(total - 1) <= tolerance)))
+    if len(wrong):
+        i = wrong[0]
+        what = f"sums to {total[i]:.6g}" if smallest[i] >= 0 else f"has a probability of {smallest[i]:.6g}"
+        what = "has a missing value (NaN)" if np.isnan(total[i]) else what
+        raise ValueError(
+            f"Every row of y_proba must be probabilities that sum to 1, but row {first_row + i} {what}."
+        )
+
+
+def class_codes(y_true: npt.ArrayLike, n_columns: int, labels: npt.ArrayLike | None = None) -> IntArray:
+    """Column of the true class of each row.
+
+    Parameters
+    ----------
+    labels : array of shape (n_columns,), optional
+        The labels of the columns; by default the sorted labels that occur in `y_true`.
+    """
+    y = _labels_array(y_true, "y_true")
+    present, codes = np.unique(y, return_inverse=True)
+    columns = _column_labels(present, labels)
+    if len(columns) != n_columns:
+        hint = "pass labels= where not every class occurs in y_true." if labels is None else ""
+        raise ValueError(
+            f"y_proba must have one column for each of the {len(columns)} classes, got {n_columns} "
+            f"columns; {hint}".rstrip("; ")
+        )
+    column = {label: i for i, label in enumerate(columns.tolist())}
+    found = np.array([column.get(label, -1) for label in present.tolist()], dtype=np.intp)
+    if (found < 0).any():
+        unknown = present[found < 0].tolist()
+        named = ", ".join(repr(label) for label in unknown[:_SHOWN])
+        more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
+        raise ValueError(
+            f"y_true has labels that no column of y_proba stands for: {named}{more}. Leave out their rows, "
+            "or count them as mistakes by hand: no probability was given to them."
+        )
+    result: IntArray = found[codes]
+    return result
+
+
+def binary_outcomes(y_true: npt.ArrayLike, labels: npt.ArrayLike | None = None) -> Any:
+    """Whether the event happened, for scores of one event: whether `y_true` is the second label.
+
+    Without `labels`, zeros and ones (or booleans) are read as such, also where only one of them occurs.
+    """
+    y = _labels_array(y_true, "y_true")
+    if labels is None and y.dtype.kind in "biuf" and np.isin(y, (0, 1)).all():
+        return y.astype(bool)
+    return class_codes(y, 2, labels) == 1
+
+
+def row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
+    """Weights of the rows, ones by default."""
+    if n_rows == 0:
+        raise ValueError("There are no rows to evaluate.")
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have one value for each of the {n_rows} rows, got {weight.shape}."
+        )
+    if not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise ValueError("sample_weight must be finite and not negative.")
+    if not weight.any():
+        raise ValueError("All rows have weight zero: there is nothing to evaluate.")
+    return weight
+
+
+def check_same_length(y_true: Any, y_proba: Any) -> None:
+    """Refuse labels and probabilities of different numbers of rows."""
+    if len(y_true) != len(y_proba):
+        raise ValueError(f"y_true has {len(y_true)} rows and y_proba {len(y_proba)}; they must be the same.")
+
+
+def _labels_array(values: npt.ArrayLike, name: str) -> LabelArray:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one label per row, shape (n_rows,), got shape {array.shape}.")
+    return array
+
+
+def _column_labels(present: LabelArray, labels: npt.ArrayLike | None) -> LabelArray:
+    if labels is None:
+        return present
+    columns = _labels_array(labels, "labels")
+    if len(set(columns.tolist())) < len(columns):
+        raise ValueError("labels must be different from one another: each names one column of y_proba.")
+    return columns

@@ -1,0 +1,255 @@
+"""Calibration errors by bins: expected, maximum, and corrected for the noise within bins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtr
+
+from dichotomies.metrics._events import Question
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray
+    from dichotomies.metrics.binning import Bins
+
+NORMS = ("l1", "l2")
+
+
+def expected_calibration_error(
+    y_true: npt.ArrayLike,
+    y_proba: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    kind: str | None = None,
+    k: int = 5,
+    n_bins: int = 20,
+    strategy: str = "uniform",
+    classes: npt.ArrayLike | None = None,
+) -> float:
+    """Mean distance between how sure predictions are and how often they are right (ECE).
+
+    Rows are put into bins by a probability; within each bin, the mean of that probability is compared with
+    how often the event happened.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_rows,)
+        The true labels.
+    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
+        Class probabilities; or, for any binary score, the probability of one event: that `y_true` is the
+        second of two labels, or 1, or True.
+    labels : array of shape (n_classes,), optional
+        The labels of the columns; by default the sorted labels that occur in `y_true`.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows.
+    kind : {"top-label", "top-k", "class-wise"}, optional
+        Which probabilities of a matrix are meant: that of the most probable class (the default, and the
+        paper's); the sum of the `k` largest, against how often the true class is among them; or that of
+        each class in turn, averaged over the classes, those absent from `y_true` too.
+    k : int, default=5
+        The number of classes of "top-k".
+    n_bins : int, default=20
+        Number of bins.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width, or of equal mass. A probability on an edge belongs to the bin below.
+    classes : array of shape (n_classes,), optional
+        Another name of `labels`.
+
+    Returns
+    -------
+    float
+        Between 0 (calibrated) and 1. It is positive also for a calibrated model, because of noise: see
+        `debiased_calibration_error`.
+
+    References
+    ----------
+    Guo, Pleiss, Sun & Weinberger, *On Calibration of Modern Neural Networks*, ICML 2017.
+
+    Examples
+    --------
+    >>> from dichotomies.metrics import expected_calibration_error
+    >>> round(expected_calibration_error(["a", "b", "b"], [[0.9, 0.1], [0.2, 0.8], [0.9, 0.1]]), 3)
+    0.333
+    >>> round(expected_calibration_error([True, False, True], [0.7, 0.1, 0.7]), 3)  # any binary score
+    0.233
+    """
+    question = Question(y_true, y_proba, labels if classes is None else classes, sample_weight, kind, k)
+    return float(np.mean(expected_error(question.bins(n_bins, strategy))))
+
+
+def maximum_calibration_error(
+    y_true: npt.ArrayLike,
+    y_proba: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    kind: str | None = None,
+    k: int = 5,
+    n_bins: int = 20,
+    strategy: str = "uniform",
+) -> float:
+    """Largest distance, over the bins, between how sure predictions are and how often they are right.
+
+    One row alone in a bin can decide it: prefer bins of equal mass, or few.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_rows,)
+        The true labels.
+    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
+        Class probabilities, or the probability of one event.
+    labels : array of shape (n_classes,), optional
+        The labels of the columns; by default the sorted labels that occur in `y_true`.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows.
+    kind : {"top-label", "top-k", "class-wise"}, optional
+        As for `expected_calibration_error`; "class-wise" is the largest distance in any class.
+    k : int, default=5
+        The number of classes of "top-k".
+    n_bins : int, default=20
+        Number of bins.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width, or of equal mass.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> from dichotomies.metrics import maximum_calibration_error
+    >>> round(maximum_calibration_error([1, 0, 1], [0.7, 0.1, 0.7]), 3)
+    0.3
+    """
+    question = Question(y_true, y_proba, labels, sample_weight, kind, k)
+    return float(np.max(maximum_error(question.bins(n_bins, strategy))))
+
+
+def debiased_calibration_error(
+    y_true: npt.ArrayLike,
+    y_proba: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    kind: str | None = None,
+    k: int = 5,
+    n_bins: int = 20,
+    strategy: str = "uniform",
+    norm: str = "l1",
+) -> float:
+    r"""Calibration error corrected for what noise alone contributes to it.
+
+    In a bin of n rows, of which a share a is right at a mean confidence of c, the distance \|a - c\| is
+    positive even for a calibrated model, because a is noisy. Both corrections are those of Kumar, Liang &
+    Ma (and of their package ``uncertainty-calibration``):
+
+    - "l1", the expected calibration error: ``2 ECE - E``, where E is the mean ECE if every a were drawn
+      anew from a normal distribution around itself, of variance a (1 - a) / n. The mean is taken
+      exactly (of a folded normal distribution), where the package draws 1,000 times. It lessens the bias
+      and does not remove it: of the noise of a calibrated model, some 60 % are left.
+    - "l2", the root mean squared calibration error: a (1 - a) / (n - 1), the unbiased estimate of the
+      variance of a, is taken off each bin's (a - c)^2, and bins of one row count for nothing (also the
+      estimator of Bröcker and of Ferro & Fricker). The mean square is free of bias; what is below 0 is
+      read as 0 before the root is taken.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_rows,)
+        The true labels.
+    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
+        Class probabilities, or the probability of one event.
+    labels : array of shape (n_classes,), optional
+        The labels of the columns; by default the sorted labels that occur in `y_true`.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows, read as counts: weight 2 is the row twice. Weights that sum to 1 therefore say
+        that there is one row in all: rescale them.
+    kind : {"top-label", "top-k", "class-wise"}, optional
+        As for `expected_calibration_error`; "class-wise" is the mean over the classes ("l1"), or its root
+        mean square ("l2").
+    k : int, default=5
+        The number of classes of "top-k".
+    n_bins : int, default=20
+        Number of bins.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width, or of equal mass.
+    norm : {"l1", "l2"}, default="l1"
+        Which error: the expected (absolute), or the root mean squared one.
+
+    Returns
+    -------
+    float
+        At most 1. With "l1" it may be slightly below 0, which says that there is no sign of
+        miscalibration.
+
+    References
+    ----------
+    Kumar, Liang & Ma, *Verified Uncertainty Calibration*, NeurIPS 2019. Bröcker, *Estimating reliability
+    and resolution of probability forecasts through decomposition of the empirical score*, 2012. Ferro &
+    Fricker, *A bias-corrected decomposition of the Brier score*, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies.metrics import debiased_calibration_error, expected_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> score = rng.random(500)
+    >>> happened = rng.random(500) < score  # calibrated by construction
+    >>> round(expected_calibration_error(happened, score), 3)
+    0.055
+    >>> round(debiased_calibration_error(happened, score), 3)
+    0.025
+    """
+    if norm not in NORMS:
+        raise ValueError(f"norm must be one of {', '.join(map(repr, NORMS))}, got {norm!r}.")
+    bins = Question(y_true, y_proba, labels, sample_weight, kind, k).bins(n_bins, strategy)
+    if norm == "l1":
+        return float(np.mean(debiased_expected_error(bins)))
+    return float(np.sqrt(np.mean(np.maximum(debiased_squared_error(bins), 0.0))))
+
+
+def expected_error(bins: Bins) -> FloatArray:
+    """Mean absolute gap: one number, or one for every class."""
+    result: FloatArray = (bins.share * np.abs(bins.gap)).sum(axis=0)
+    return result
+
+
+def maximum_error(bins: Bins) -> FloatArray:
+    """Largest absolute gap: one number, or one for every class."""
+    result: FloatArray = np.abs(bins.gap).max(axis=0)
+    return result
+
+
+def debiased_expected_error(bins: Bins) -> FloatArray:
+    """Twice the mean absolute gap, less its mean if the outcomes were drawn anew."""
+    gap = np.abs(bins.gap)
+    spread = np.sqrt(_outcome_variance(bins) / np.where(bins.weight > 0, bins.weight, 1.0))
+    redrawn = _folded_normal_mean(gap, spread)
+    result: FloatArray = (bins.share * (2 * gap - redrawn)).sum(axis=0)
+    return result
+
+
+def debiased_squared_error(bins: Bins) -> FloatArray:
+    """Mean squared gap, less the variance of the outcomes in each bin."""
+    enough = bins.weight > 1
+    noise = _outcome_variance(bins) / np.where(enough, bins.weight - 1, 1.0)
+    squares = np.where(enough, bins.gap**2 - noise, 0.0)
+    result: FloatArray = (bins.share * squares).sum(axis=0)
+    return result
+
+
+def _outcome_variance(bins: Bins) -> FloatArray:
+    happened = bins.outcome / np.where(bins.weight > 0, bins.weight, 1.0)
+    return np.maximum(happened * (1 - happened), 0.0)
+
+
+def _folded_normal_mean(mean: FloatArray, spread: FloatArray) -> FloatArray:
+    """Mean of the absolute value of normal variables of given (non-negative) means."""
+    ratio = mean / np.where(spread > 0, spread, np.inf)
+    density = np.exp(-(ratio**2) / 2) / np.sqrt(2 * np.pi)
+    folded: FloatArray = 2 * spread * density + mean * (1 - 2 * ndtr(-ratio))
+    return np.where(spread > 0, folded, mean)

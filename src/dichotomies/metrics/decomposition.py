@@ -1,0 +1,181 @@
+"""Losses taken apart: what recalibration would save, and what only a better model could."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import xlogy
+
+from dichotomies._kernels.isotonic import pool_ties, pool_violators
+from dichotomies.metrics._events import Question
+from dichotomies.metrics.binning import binned
+from dichotomies.metrics.facts import RowFacts
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray
+    from dichotomies.metrics.facts import ScoredEvents
+
+LOSSES = ("nll", "brier")
+METHODS = ("isotonic", "binned")
+
+
+class Decomposition(NamedTuple):
+    """A loss and its two parts: ``total == calibration + refinement``."""
+
+    total: float
+    calibration: float
+    refinement: float
+
+
+def _loss_of_scores(events: ScoredEvents, loss: str) -> FloatArray:
+    """Loss of each score."""
+    score, happened = events.score, events.happened
+    if loss == "brier":
+        return (score - happened) ** 2
+    with np.errstate(divide="ignore"):
+        log_complement = np.log1p(-score) if events.log_complement is None else events.log_complement
+        return -np.where(happened, np.log(score), log_complement)
+
+
+def _loss_of_shares(happened: FloatArray, missed: FloatArray, loss: str) -> FloatArray:
+    """Total loss of each group of events if all its scores were the share that happened."""
+    weight = happened + missed
+    if loss == "brier":
+        return happened * missed / weight
+    log_likelihood: Any = xlogy(happened, happened / weight) + xlogy(missed, missed / weight)
+    return np.asarray(-log_likelihood, dtype=np.float64)
+
+
+def loss_decomposition(
+    y_true: npt.ArrayLike,
+    y_proba: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    loss: str = "nll",
+    kind: str | None = None,
+    k: int = 5,
+    method: str = "isotonic",
+    n_bins: int = 20,
+    strategy: str = "quantile",
+    recalibrated: npt.ArrayLike | None = None,
+) -> Decomposition:
+    """Take a loss apart: calibration, which recalibration would save, and refinement, which remains.
+
+    Refinement is the loss after the best recalibration of the scores, and calibration is the rest, so that
+    the two always sum to the total. Which recalibration is the best is estimated:
+
+    - "isotonic": the best non-decreasing map (CORP). There is nothing to choose, and calibration is never
+      negative. The map is fitted to the very rows it is judged on, so with few rows calibration is
+      over-stated.
+    - "binned": within each bin, the share of the events that happened.
+    - By a recalibration of your own, such as an external calibrator fitted on other rows: pass its
+      probabilities as `recalibrated`. This is the only one for the loss over all classes at once; its
+      calibration part is negative where the recalibration does harm.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_rows,)
+        The true labels.
+    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
+        Class probabilities, or the probability of one event.
+    labels : array of shape (n_classes,), optional
+        The labels of the columns; by default the sorted labels that occur in `y_true`.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows.
+    loss : {"nll", "brier"}, default="nll"
+        The loss: negative log-likelihood, or the squared distance (for one event, between 0 and 1).
+    kind : {"top-label", "top-k", "class-wise"}, optional
+        The events of a matrix whose loss is meant: that the most probable class is the true one (the
+        default); that the true class is among the `k` most probable; or, for each class, that it is the
+        true one, *summed* over the classes (for "brier", the total is then `brier_score`).
+    k : int, default=5
+        The number of classes of "top-k".
+    method : {"isotonic", "binned"}, default="isotonic"
+        How the best recalibration is estimated.
+    n_bins : int, default=20
+        Number of bins of "binned".
+    strategy : {"uniform", "quantile"}, default="quantile"
+        Bins of equal width, or of equal mass.
+    recalibrated : array of the shape of `y_proba`, optional
+        Probabilities after recalibration. The loss is then `negative_log_likelihood` or `brier_score` over
+        all classes, and `kind`, `method` and the bins play no role.
+
+    Returns
+    -------
+    Decomposition
+        ``total``, ``calibration`` and ``refinement``. Total and calibration are infinite where an event of
+        probability 0 happened and the loss is "nll".
+
+    References
+    ----------
+    Dimitriadis, Gneiting & Jordan, *Stable reliability diagrams for probabilistic classifiers*, PNAS 2021
+    (CORP; refinement is their uncertainty less discrimination). Bröcker, *Reliability, sufficiency, and the
+    decomposition of proper scores*, 2009. Berta, Holzmüller, Jordan & Bach, *Rethinking Early Stopping:
+    Refine, Then Calibrate*, 2025 (by a recalibration of the whole distribution).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies.metrics import loss_decomposition
+    >>> rng = np.random.default_rng(0)
+    >>> proba = rng.random(5000)
+    >>> happened = rng.random(5000) < proba
+    >>> total, calibration, refinement = loss_decomposition(happened, proba**2, loss="brier")
+    >>> round(calibration, 3), round(refinement, 3)  # 1 / 30 and 1 / 6 with very many rows
+    (0.031, 0.164)
+    """
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, got {loss!r}.")
+    if recalibrated is not None:
+        return _by_recalibration(y_true, (y_proba, recalibrated), labels, sample_weight, loss)
+    question = Question(y_true, y_proba, labels, sample_weight, kind, k)
+    each = question.class_events() if question.is_classwise else [question.events()]
+    parts = np.array([decomposed(events, loss, method, n_bins, strategy) for events in each])
+    return Decomposition(*parts.sum(axis=0).tolist())
+
+
+def decomposed(
+    events: ScoredEvents,
+    loss: str,
+    method: str = "isotonic",
+    n_bins: int = 20,
+    strategy: str = "quantile",
+) -> Decomposition:
+    """Decomposition of the mean loss of one set of events."""
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
+    if method == "isotonic":
+        positive, negative = _isotonic_groups(events)
+    else:
+        bins = binned(events, n_bins, strategy)
+        positive, negative = (side[bins.weight > 0] for side in (bins.outcome, bins.weight - bins.outcome))
+    total = float(np.average(_loss_of_scores(events, loss), weights=events.weight))
+    refinement = float(_loss_of_shares(positive, negative, loss).sum() / events.weight.sum())
+    return Decomposition(total, total - refinement, refinement)
+
+
+def _isotonic_groups(events: ScoredEvents) -> tuple[FloatArray, FloatArray]:
+    """Weight of the events that happened and did not, in each step of the isotonic curve."""
+    order = np.argsort(events.score, kind="stable")
+    _, positive, negative = pool_ties(events.score, events.happened, events.weight, order)
+    n_steps = pool_violators(positive, negative, np.empty(len(positive), dtype=np.intp))
+    return positive[:n_steps], negative[:n_steps]
+
+
+def _by_recalibration(
+    y_true: npt.ArrayLike,
+    before_and_after: tuple[npt.ArrayLike, npt.ArrayLike],
+    labels: npt.ArrayLike | None,
+    sample_weight: npt.ArrayLike | None,
+    loss: str,
+) -> Decomposition:
+    losses = []
+    for proba in before_and_after:
+        facts = RowFacts.from_predictions(y_true, proba, labels=labels, sample_weight=sample_weight)
+        losses.append(facts.mean(facts.brier if loss == "brier" else -facts.log_proba))
+    total, refinement = losses
+    return Decomposition(total, total - refinement, refinement)

@@ -1,0 +1,239 @@
+"""A model's probabilities evaluated: every metric with its confidence interval, in one pass over the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.metrics import _input
+from dichotomies.metrics.binning import ClassBinsBuilder, binned
+from dichotomies.metrics.bootstrap import Interval, dealt_batches, drawn_weights, interval_of
+from dichotomies.metrics.calibration import expected_error
+from dichotomies.metrics.facts import RowFacts, probability_blocks, reduced_block
+from dichotomies.metrics.reliability import ReliabilityCurve, curve_of
+from dichotomies.metrics.summary import row_metrics, titles_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray, LabelArray
+    from dichotomies.metrics.binning import Bins
+
+#: Rows are dealt to this many batches, which stand for rows where the class-wise error is resampled.
+_BATCHES = 20
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """Every metric of a model on some rows; prints as a table.
+
+    Made by `evaluate`, or from predictions by the class methods.
+
+    Attributes
+    ----------
+    facts : RowFacts
+        What is known of each row.
+    labels : ndarray of shape (n_classes,)
+        The labels of the classes.
+    groups : ndarray of shape (n_rows,) or None
+        Rows that are resampled together.
+    n_bins : int
+        Number of bins of the calibration errors.
+    n_resamples, confidence_level, random_state : int, float, int
+        How the confidence intervals are made.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from dichotomies.metrics import evaluate
+    >>> X, y = load_digits(return_X_y=True)
+    >>> evaluation = evaluate(GaussianNB().fit(X[:1000], y[:1000]), X[1000:], y[1000:])
+    >>> round(evaluation.metrics["accuracy"], 3)
+    0.793
+    >>> estimate, lower, upper = evaluation.intervals["accuracy"]
+    >>> round(lower, 2), round(upper, 2)
+    (0.77, 0.82)
+    """
+
+    facts: RowFacts
+    labels: LabelArray
+    groups: LabelArray | None
+    n_bins: int
+    n_resamples: int
+    confidence_level: float
+    random_state: int
+    _class_bins: ClassBinsBuilder
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: npt.ArrayLike,
+        y_proba: npt.ArrayLike,
+        *,
+        labels: npt.ArrayLike | None = None,
+        is_log: bool = False,
+        **settings: Any,
+    ) -> Evaluation:
+        """Evaluate class probabilities.
+
+        Parameters
+        ----------
+        y_true : array of shape (n_rows,)
+            The true labels.
+        y_proba : array of shape (n_rows, n_classes)
+            Class probabilities; arrays on disk (``numpy.memmap``) are read a block at a time.
+        labels : array of shape (n_classes,), optional
+            The labels of the columns; by default the sorted labels that occur in `y_true`.
+        is_log : bool, default=False
+            Whether `y_proba` holds logarithms of probabilities.
+        **settings
+            Further parameters of `evaluate`.
+        """
+        columns = np.unique(np.asarray(y_true)) if labels is None else np.asarray(labels)
+        matrix = _input.checked_matrix(y_proba, is_log=is_log)
+        return cls.from_chunks(y_true, [matrix], labels=columns, is_log=is_log, **settings)
+
+    @classmethod
+    def from_chunks(
+        cls,
+        y_true: npt.ArrayLike,
+        chunks: Iterable[npt.ArrayLike],
+        *,
+        labels: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | None = None,
+        is_log: bool = False,
+        top_k: Sequence[int] = (5,),
+        n_bins: int = 20,
+        n_resamples: int = 200,
+        confidence_level: float = 0.95,
+        random_state: int = 0,
+    ) -> Evaluation:
+        """Evaluate class probabilities that come a chunk of rows at a time.
+
+        Parameters
+        ----------
+        y_true : array of shape (n_rows,)
+            The true labels of all rows.
+        chunks : iterable of arrays of shape (rows of the chunk, n_classes)
+            Class probabilities (logarithms with `is_log`), in the order of `y_true`.
+        labels : array of shape (n_classes,)
+            The labels of the columns.
+        sample_weight, groups, is_log, top_k, n_bins, n_resamples, confidence_level, random_state
+            As in `evaluate` and `from_predictions`.
+        """
+        names = np.asarray(labels)
+        codes = _input.class_codes(y_true, len(names), names)
+        weight = _input.row_weights(sample_weight, len(codes))
+        batches, n_batches = dealt_batches(weight, groups, _BATCHES, random_state)
+        builder = ClassBinsBuilder(len(names), n_bins, n_batches)
+        parts, done = [], 0
+        for chunk in chunks:
+            matrix = _input.checked_matrix(chunk, is_log=is_log)
+            _check_chunk(matrix, done, len(codes), len(names))
+            for within, block in probability_blocks(matrix, is_log=is_log):
+                rows = slice(done + within.start, done + within.stop)
+                part = reduced_block(block, codes[rows], weight[rows], tuple(top_k), first_row=rows.start)
+                builder.add(block.proba, codes[rows], weight[rows], batches[rows])
+                parts.append(part)
+            done += len(matrix)
+        if done < len(codes):
+            raise ValueError(f"y_true has {len(codes)} rows, but the chunks of probabilities only {done}.")
+        members = None if groups is None else np.asarray(groups)
+        facts = RowFacts.concatenate(parts)
+        return cls(facts, names, members, n_bins, n_resamples, confidence_level, random_state, builder)
+
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """The metrics by name."""
+        return {**row_metrics(self.facts, self.n_bins), **_class_wise(self._class_bins.bins())}
+
+    @cached_property
+    def intervals(self) -> dict[str, Interval]:
+        """The metrics by name, each with its confidence interval (bootstrap).
+
+        Rows are drawn with replacement, or `groups` where they were given, and the quantiles of a metric
+        over the draws are moved so that their median is the estimate (method "centred" of
+        `confidence_interval`), because drawing adds to calibration errors. The class-wise error is drawn by
+        batches of rows (20, or the groups where there are fewer): for single rows, all probabilities would
+        have to be kept.
+        """
+        # equally sure rows stay neighbours, so that no resample has to be sorted from scratch
+        order = np.argsort(self.facts.confidence, kind="stable")
+        ordered = self.facts.rows(order)
+        draws = drawn_weights(self.facts.weight, self.groups, self.n_resamples, self.random_state)
+        of_rows = [row_metrics(ordered.reweighted(drawn[order]), self.n_bins) for drawn in draws]
+        once = np.ones(self._class_bins.n_batches)
+        draws = drawn_weights(once, None, self.n_resamples, self.random_state)
+        of_classes = [_class_wise(self._class_bins.bins(times)) for times in draws]
+        resampled = [rows | classes for rows, classes in zip(of_rows, of_classes, strict=True)]
+        return {
+            name: interval_of(
+                value, np.array([each[name] for each in resampled]), self.confidence_level, "centred"
+            )
+            for name, value in self.metrics.items()
+        }
+
+    @property
+    def class_bins(self) -> Bins:
+        """Equal-width bins of every class against the rest, of shape (n_bins, n_classes)."""
+        return self._class_bins.bins()
+
+    @property
+    def class_calibration_errors(self) -> FloatArray:
+        """Expected calibration error of every class against the rest."""
+        return expected_error(self.class_bins)
+
+    def reliability_curve(
+        self, *, k: int | None = None, n_bins: int | None = None, strategy: str = "uniform"
+    ) -> ReliabilityCurve:
+        """How often the most probable class, or one of the `k` most probable, is the true one.
+
+        Parameters
+        ----------
+        k : int, optional
+            One of the numbers in `top_k`.
+        n_bins : int, optional
+            Number of bins; by default as in the metrics.
+        strategy : {"uniform", "quantile"}, default="uniform"
+            Bins of equal width, or of equal mass.
+        """
+        bins = binned(self.facts.events(k), self.n_bins if n_bins is None else n_bins, strategy)
+        return curve_of(bins, confidence_level=self.confidence_level)
+
+    def class_reliability_curve(self, label: Any) -> ReliabilityCurve:
+        """How often rows are of one class, by the probability given to it."""
+        columns = np.flatnonzero(self.labels == label)
+        if len(columns) != 1:
+            raise ValueError(f"There is no class {label!r}.")
+        return curve_of(self.class_bins.of_class(columns[0]), confidence_level=self.confidence_level)
+
+    def __repr__(self) -> str:
+        return f"<Evaluation of {len(self.facts):,} rows, {len(self.labels):,} classes; print it to see it>"
+
+    def __str__(self) -> str:
+        titles = titles_for(self.facts.top_k)
+        width = max(map(len, titles.values()))
+        level = f"{self.confidence_level:.0%} interval"
+        lines = [f"{len(self.facts):,} rows, {len(self.labels):,} classes".ljust(width + 12) + level]
+        for name, title in titles.items():
+            estimate, lower, upper = self.intervals[name]
+            lines.append(f"{title:<{width}}  {estimate:8.4f}  {lower:.4f} to {upper:.4f}")
+        return "\n".join(lines)
+
+
+def _class_wise(bins: Bins) -> dict[str, float]:
+    return {"ece_class_wise": float(np.mean(expected_error(bins)))}
+
+
+def _check_chunk(matrix: FloatArray, done: int, n_rows: int, n_classes: int) -> None:
+    if matrix.shape[1] != n_classes:
+        raise ValueError(f"A chunk has {matrix.shape[1]} columns; there are {n_classes} classes.")
+    if done + len(matrix) > n_rows:
+        raise ValueError(f"There are more rows of probabilities than the {n_rows} labels in y_true.")

@@ -1,0 +1,226 @@
+"""What metrics need to know about each row: a handful of numbers in place of all class probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from dichotomies._kernels.row_facts import reduce_rows
+from dichotomies.metrics import _input
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from dichotomies._typing import BoolArray, FloatArray, IntArray
+
+#: Bytes of probabilities reduced at a time, small enough for a core's cache.
+_BLOCK_BYTES = 512 * 2**10
+
+
+class ScoredEvents(NamedTuple):
+    """Probabilities of events, whether each happened, and its weight: all that binary calibration needs.
+
+    Where it is known better than the score tells, the logarithm of the probability that the event does not
+    happen comes with them: a score that rounds to 1 may still leave a little to doubt.
+    """
+
+    score: FloatArray
+    happened: BoolArray
+    weight: FloatArray
+    log_complement: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class RowFacts:
+    """Facts about rows, from which every metric but the class-wise ones is computed.
+
+    They take about 70 bytes a row, however many classes there are.
+
+    Attributes
+    ----------
+    codes, predicted : ndarray of shape (n_rows,)
+        Column of the true and of the most probable class.
+    log_proba : ndarray of shape (n_rows,)
+        Logarithm of the probability of the true class.
+    brier : ndarray of shape (n_rows,)
+        Sum over the classes of the squared difference between probability and truth.
+    confidence : ndarray of shape (n_rows,)
+        Probability of the most probable class.
+    log_doubt : ndarray of shape (n_rows,)
+        Logarithm of the probability of all other classes together.
+    rank : ndarray of shape (n_rows,)
+        How many classes are more probable than the true one; of equally probable classes, that of the
+        earlier column comes first.
+    top_k_confidence : ndarray of shape (n_rows, len(top_k))
+        Sum of the k largest probabilities.
+    weight : ndarray of shape (n_rows,)
+        Weights of the rows.
+    top_k : tuple of int
+        The numbers k for which `top_k_confidence` is there.
+
+    Examples
+    --------
+    >>> from dichotomies.metrics import RowFacts
+    >>> facts = RowFacts.from_predictions(["a", "c"], [[0.5, 0.2, 0.3], [0.6, 0.3, 0.1]], labels=list("abc"))
+    >>> facts.rank
+    array([0, 2])
+    >>> facts.confidence
+    array([0.5, 0.6])
+    """
+
+    codes: IntArray
+    predicted: IntArray
+    log_proba: FloatArray
+    brier: FloatArray
+    confidence: FloatArray
+    log_doubt: FloatArray
+    rank: IntArray
+    top_k_confidence: FloatArray
+    weight: FloatArray
+    top_k: tuple[int, ...] = (5,)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: npt.ArrayLike,
+        y_proba: npt.ArrayLike,
+        *,
+        labels: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        top_k: Sequence[int] = (5,),
+        is_log: bool = False,
+    ) -> RowFacts:
+        """Reduce class probabilities to facts about rows.
+
+        Parameters
+        ----------
+        y_true : array of shape (n_rows,)
+            The true labels.
+        y_proba : array of shape (n_rows, n_classes) or (n_rows,)
+            Class probabilities, or the probability of the second of two classes. Arrays on disk
+            (``numpy.memmap``) are read a block at a time.
+        labels : array of shape (n_classes,), optional
+            The labels of the columns; by default the sorted labels that occur in `y_true`.
+        sample_weight : array of shape (n_rows,), optional
+            Weights of the rows.
+        top_k : sequence of int, default=(5,)
+            For which k the sum of the k largest probabilities is kept.
+        is_log : bool, default=False
+            Whether `y_proba` holds logarithms of probabilities.
+        """
+        matrix = _input.checked_matrix(y_proba, is_log=is_log)
+        if np.ndim(y_proba) == 1:
+            codes = _input.binary_outcomes(y_true, labels).astype(np.intp)
+        else:
+            codes = _input.class_codes(y_true, matrix.shape[1], labels)
+        _input.check_same_length(codes, matrix)
+        weight = _input.row_weights(sample_weight, len(codes))
+        parts = [
+            reduced_block(block, codes[rows], weight[rows], tuple(top_k), first_row=rows.start)
+            for rows, block in probability_blocks(matrix, is_log=is_log)
+        ]
+        return cls.concatenate(parts)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[RowFacts]) -> RowFacts:
+        """Facts about the rows of all parts, in their order."""
+        if len({part.top_k for part in parts}) != 1:
+            raise ValueError("Facts can be put together only where they were taken for the same top_k.")
+        arrays = [field.name for field in fields(cls) if field.name != "top_k"]
+        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays}
+        return cls(**joined, top_k=parts[0].top_k)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def rows(self, index: IntArray) -> RowFacts:
+        """Facts about some of the rows, or in another order."""
+        arrays = [field.name for field in fields(self) if field.name != "top_k"]
+        return replace(self, **{name: getattr(self, name)[index] for name in arrays})
+
+    def reweighted(self, weight: FloatArray) -> RowFacts:
+        """The same rows with other weights."""
+        return replace(self, weight=weight)
+
+    def mean(self, values: npt.ArrayLike) -> float:
+        """Weighted mean over the rows; a row of weight zero counts for nothing, whatever its value."""
+        weighed = self.weight > 0
+        return float(np.average(np.asarray(values)[weighed], weights=self.weight[weighed]))
+
+    def events(self, k: int | None = None) -> ScoredEvents:
+        """The event that the prediction is right, with its probability.
+
+        Parameters
+        ----------
+        k : int, optional
+            That the true class is among the `k` most probable; by default that it is the most probable.
+        """
+        weighed = self.weight > 0
+        happened, weight = (self.rank < (k or 1))[weighed], self.weight[weighed]
+        if k is None:
+            return ScoredEvents(self.confidence[weighed], happened, weight, self.log_doubt[weighed])
+        return ScoredEvents(self._top_k_confidence_at(k)[weighed], happened, weight)
+
+    def _top_k_confidence_at(self, k: int) -> FloatArray:
+        if k not in self.top_k:
+            raise ValueError(f"The facts were taken for top_k={self.top_k}, not for k={k}.")
+        column: FloatArray = self.top_k_confidence[:, self.top_k.index(k)]
+        return column
+
+
+class Block(NamedTuple):
+    """Rows of probabilities in double precision, with their logarithms where those were given."""
+
+    proba: FloatArray
+    log_proba: FloatArray | None
+    dtype: np.dtype[np.generic]
+
+
+def probability_blocks(matrix: FloatArray, *, is_log: bool) -> Iterator[tuple[slice, Block]]:
+    """Blocks of rows small enough for the cache, as slices and probabilities."""
+    step = max(1, _BLOCK_BYTES // (8 * max(1, matrix.shape[1])))
+    for start in range(0, len(matrix), step):
+        rows = slice(start, min(start + step, len(matrix)))
+        values = np.asarray(matrix[rows], dtype=np.float64)
+        block = Block(np.exp(values), values, matrix.dtype) if is_log else Block(values, None, matrix.dtype)
+        yield rows, block
+
+
+def reduced_block(
+    block: Block, codes: IntArray, weight: FloatArray, top_k: tuple[int, ...], first_row: int
+) -> RowFacts:
+    """Facts about one block of rows; `first_row` is its place in the whole, for messages."""
+    if not top_k or min(top_k) < 1:
+        raise ValueError(f"top_k must hold at least one number, and none below 1, got {top_k}.")
+    n, n_classes = block.proba.shape
+    predicted, rank = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
+    brier, smallest, total, doubt = np.empty((4, n))
+    largest = np.empty((n, min(max(top_k), n_classes)))
+    ordered_by = block.proba if block.log_proba is None else block.log_proba
+    reduce_rows(ordered_by, block.proba, codes, predicted, rank, brier, smallest, total, doubt, largest)
+    _input.check_proba(smallest, total, block.dtype, first_row)
+    # a sum of probabilities may exceed 1 in the last bit, and log(1 - p) would then not be a number
+    sums = np.minimum(np.cumsum(largest, axis=1), 1.0)
+    with np.errstate(divide="ignore"):
+        own = ordered_by[np.arange(n), codes]
+        log_own = np.log(own) if block.log_proba is None else own
+        log_doubt = np.log(doubt)
+    if block.log_proba is not None:
+        _mend_underflow(log_doubt, block.log_proba, predicted)
+    wanted = [min(k, n_classes) - 1 for k in top_k]
+    return RowFacts(
+        codes, predicted, log_own, brier, sums[:, 0], log_doubt, rank, sums[:, wanted], weight, top_k
+    )
+
+
+def _mend_underflow(log_doubt: FloatArray, log_proba: FloatArray, predicted: IntArray) -> None:
+    """Sum the logarithms themselves where all probabilities but the largest are too small for a number."""
+    lost = np.flatnonzero(np.isneginf(log_doubt))
+    if len(lost) and log_proba.shape[1] > 1:
+        others = log_proba[lost]
+        others[np.arange(len(lost)), predicted[lost]] = -np.inf
+        log_doubt[lost] = np.logaddexp.reduce(others, axis=1)

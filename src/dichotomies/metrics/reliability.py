@@ -1,0 +1,162 @@
+"""The reliability curve as plain data: how often events of a given probability happen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import betaincinv, ndtri
+
+from dichotomies.metrics._events import Question
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray
+    from dichotomies.metrics.binning import Bins
+
+INTERVALS = ("wilson", "clopper-pearson")
+
+
+@dataclass(frozen=True)
+class ReliabilityCurve:
+    """How sure and how right predictions are, bin by bin; NaN in empty bins.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (n_bins + 1,)
+        Edges of the bins, from 0 to 1; a score on an edge belongs to the bin below.
+    confidence : ndarray of shape (n_bins,)
+        Mean score in each bin.
+    accuracy : ndarray of shape (n_bins,)
+        Share of the events in each bin that happened.
+    count : ndarray of shape (n_bins,)
+        Number of rows in each bin (sum of their weights).
+    lower, upper : ndarray of shape (n_bins,)
+        Confidence interval of `accuracy`, each bin on its own.
+    confidence_level : float
+        Its level.
+    """
+
+    edges: FloatArray
+    confidence: FloatArray
+    accuracy: FloatArray
+    count: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    confidence_level: float
+
+    @property
+    def expected_calibration_error(self) -> float:
+        """Mean distance between `confidence` and `accuracy`, weighted by `count`."""
+        filled = self.count > 0
+        gaps = np.abs(self.confidence - self.accuracy)[filled]
+        return float(np.average(gaps, weights=self.count[filled]))
+
+
+def reliability_curve(
+    y_true: npt.ArrayLike,
+    y_proba: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    kind: str | None = None,
+    k: int = 5,
+    n_bins: int = 20,
+    strategy: str = "uniform",
+    interval: str = "wilson",
+    confidence_level: float = 0.95,
+) -> ReliabilityCurve:
+    """Compare how sure predictions are with how often they are right, bin by bin.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_rows,)
+        The true labels.
+    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
+        Class probabilities, or the probability of one event.
+    labels : array of shape (n_classes,), optional
+        The labels of the columns; by default the sorted labels that occur in `y_true`.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows, read as counts by the intervals.
+    kind : {"top-label", "top-k", "class-wise"}, optional
+        As for `expected_calibration_error`; "class-wise" pools the classes: every probability of the
+        matrix is one score. Its intervals treat the entries of a row as independent.
+    k : int, default=5
+        The number of classes of "top-k".
+    n_bins : int, default=20
+        Number of bins.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width, or of equal mass. "class-wise" has bins of equal width only.
+    interval : {"wilson", "clopper-pearson"}, default="wilson"
+        The interval for the accuracy of a bin: Wilson's, close to the level, or Clopper & Pearson's, never
+        below it.
+    confidence_level : float, default=0.95
+        Level of the intervals.
+
+    Returns
+    -------
+    ReliabilityCurve
+
+    Examples
+    --------
+    >>> from dichotomies.metrics import reliability_curve
+    >>> curve = reliability_curve([1, 0, 1, 1], [0.9, 0.2, 0.8, 0.7], n_bins=2)
+    >>> curve.confidence.round(3), curve.accuracy, curve.count
+    (array([0.2, 0.8]), array([0., 1.]), array([1., 3.]))
+    >>> curve.lower.round(2), curve.upper.round(2)
+    (array([0.  , 0.44]), array([0.79, 1.  ]))
+    """
+    question = Question(y_true, y_proba, labels, sample_weight, kind, k)
+    if question.is_classwise and strategy != "uniform":
+        raise ValueError("A class-wise reliability curve pools the classes in bins of equal width only.")
+    bins = question.bins(n_bins, strategy)
+    return curve_of(pooled(bins) if question.is_classwise else bins, interval, confidence_level)
+
+
+def pooled(bins: Bins) -> Bins:
+    """All classes in the same bins."""
+    sums = (values.sum(axis=1) for values in (bins.weight, bins.score, bins.outcome))
+    return type(bins)(bins.edges, *sums)
+
+
+def curve_of(bins: Bins, interval: str = "wilson", confidence_level: float = 0.95) -> ReliabilityCurve:
+    """The reliability curve of one set of bins."""
+    if interval not in INTERVALS:
+        raise ValueError(f"interval must be one of {', '.join(map(repr, INTERVALS))}, got {interval!r}.")
+    if not 0 < confidence_level < 1:
+        raise ValueError(f"confidence_level must lie between 0 and 1, got {confidence_level}.")
+    count = np.where(bins.weight > 0, bins.weight, np.nan)
+    # sums of fractional weights may differ in the last bit
+    happened = np.clip(bins.outcome, 0.0, count)
+    bounds = wilson_interval if interval == "wilson" else clopper_pearson_interval
+    lower, upper = bounds(happened, count, confidence_level)
+    return ReliabilityCurve(
+        bins.edges, bins.score / count, happened / count, bins.weight, lower, upper, confidence_level
+    )
+
+
+def wilson_interval(
+    happened: FloatArray, count: FloatArray, confidence_level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Wilson's score interval of a share."""
+    z = ndtri((1 + confidence_level) / 2)
+    share = happened / count
+    centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
+    half = z * np.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2) / (1 + z**2 / count)
+    # exactly 0 and 1 where no or every event happened, which rounding would miss
+    lower = np.where(happened == 0, 0.0, centre - half)
+    return lower, np.where(happened == count, 1.0, centre + half)
+
+
+def clopper_pearson_interval(
+    happened: FloatArray, count: FloatArray, confidence_level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Clopper & Pearson's exact interval of a share."""
+    tail = (1 - confidence_level) / 2
+    missed = count - happened
+    lower = np.where(happened > 0, betaincinv(np.maximum(happened, 1e-9), missed + 1, tail), 0.0)
+    upper = np.where(missed > 0, betaincinv(happened + 1, np.maximum(missed, 1e-9), 1 - tail), 1.0)
+    empty = np.isnan(count)
+    return np.where(empty, np.nan, lower), np.where(empty, np.nan, upper)

@@ -1,0 +1,187 @@
+"""Proper scores and accuracies: means over rows of one number each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dichotomies.metrics.facts import RowFacts
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+def negative_log_likelihood(
+    y_true: npt.ArrayLike,
+    y_proba: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    clip: float | None = None,
+    is_log: bool = False,
+) -> float:
+    """Mean of -log p over the rows, p being the probability given to the true class; in nats.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_rows,)
+        The true labels.
+    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
+        Class probabilities, or the probability of the second of two classes.
+    labels : array of shape (n_classes,), optional
+        The labels of the columns; by default the sorted labels that occur in `y_true`.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows.
+    clip : float, optional
+        Probabilities below it are read as it; 1e-15 gives the numbers of the paper. By default nothing is
+        clipped, and a true class of probability 0 makes the result infinite.
+    is_log : bool, default=False
+        Whether `y_proba` holds logarithms of probabilities, which do not underflow.
+
+    Returns
+    -------
+    float
+        From 0 (certain and right) to infinity.
+
+    Examples
+    --------
+    >>> from dichotomies.metrics import negative_log_likelihood
+    >>> proba = [[0.8, 0.2], [0.0, 1.0]]
+    >>> round(negative_log_likelihood(["a", "b"], proba), 3)
+    0.112
+    >>> negative_log_likelihood(["b", "a"], proba)
+    inf
+    >>> round(negative_log_likelihood(["b", "a"], proba, clip=1e-15), 3)
+    18.074
+    """
+    facts = RowFacts.from_predictions(
+        y_true, y_proba, labels=labels, sample_weight=sample_weight, is_log=is_log
+    )
+    return nll_of(facts, clip)
+
+
+def brier_score(
+    y_true: npt.ArrayLike,
+    y_proba: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    scale_by_half: bool = False,
+) -> float:
+    """Mean squared distance between the class probabilities and the truth.
+
+    The sum over *all* classes, Brier's own definition. scikit-learn's `brier_score_loss` halves it for two
+    classes unless told otherwise; here it is halved only on request, so that numbers of classes compare.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_rows,)
+        The true labels.
+    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
+        Class probabilities, or the probability of the second of two classes.
+    labels : array of shape (n_classes,), optional
+        The labels of the columns; by default the sorted labels that occur in `y_true`.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows.
+    scale_by_half : bool, default=False
+        Whether to halve the score, so that it lies between 0 and 1.
+
+    Returns
+    -------
+    float
+        From 0 (certain and right) to 2 (certain and wrong).
+
+    Examples
+    --------
+    >>> from dichotomies.metrics import brier_score
+    >>> round(brier_score(["a", "b"], [[0.8, 0.2], [0.4, 0.6]]), 3)
+    0.2
+    """
+    facts = RowFacts.from_predictions(y_true, y_proba, labels=labels, sample_weight=sample_weight)
+    return facts.mean(facts.brier) / (2 if scale_by_half else 1)
+
+
+def accuracy(
+    y_true: npt.ArrayLike,
+    y_proba: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> float:
+    """Share of the rows whose most probable class is the true one.
+
+    Of equally probable classes, that of the first column counts as the most probable.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_rows,)
+        The true labels.
+    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
+        Class probabilities, or the probability of the second of two classes.
+    labels : array of shape (n_classes,), optional
+        The labels of the columns; by default the sorted labels that occur in `y_true`.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from dichotomies.metrics import accuracy
+    >>> accuracy(["a", "b"], [[0.8, 0.2], [0.6, 0.4]])
+    0.5
+    """
+    return top_k_accuracy(y_true, y_proba, labels=labels, sample_weight=sample_weight, k=1)
+
+
+def top_k_accuracy(
+    y_true: npt.ArrayLike,
+    y_proba: npt.ArrayLike,
+    *,
+    labels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    k: int = 5,
+) -> float:
+    """Share of the rows whose true class is among the k most probable.
+
+    Of equally probable classes, that of the earlier column comes first.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_rows,)
+        The true labels.
+    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
+        Class probabilities, or the probability of the second of two classes.
+    labels : array of shape (n_classes,), optional
+        The labels of the columns; by default the sorted labels that occur in `y_true`.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows.
+    k : int, default=5
+        How many classes are guessed.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from dichotomies.metrics import top_k_accuracy
+    >>> proba = [[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.6, 0.3, 0.1]]
+    >>> top_k_accuracy(["b", "c", "a"], proba, k=2)
+    1.0
+    """
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}.")
+    facts = RowFacts.from_predictions(y_true, y_proba, labels=labels, sample_weight=sample_weight)
+    return facts.mean(facts.rank < k)
+
+
+def nll_of(facts: RowFacts, clip: float | None = None) -> float:
+    """Mean negative log-likelihood, probabilities below `clip` read as it."""
+    if clip is not None and not 0 < clip < 1:
+        raise ValueError(f"clip must lie between 0 and 1, or be None for no clipping; got {clip}.")
+    log_proba = facts.log_proba if clip is None else np.maximum(facts.log_proba, np.log(clip))
+    return facts.mean(-log_proba)

@@ -1,0 +1,15 @@
+"""Pictures of diagnostics, as Display classes in scikit-learn's manner; they need matplotlib."""
+
+from dichotomies.plots.classes import ClassCalibrationDisplay
+from dichotomies.plots.depth_calibration import DepthCalibrationDisplay
+from dichotomies.plots.depth_reliability import DepthReliabilityDisplay
+from dichotomies.plots.ledger import LedgerDisplay
+from dichotomies.plots.reliability import ReliabilityDisplay
+
+__all__ = [
+    "ClassCalibrationDisplay",
+    "DepthCalibrationDisplay",
+    "DepthReliabilityDisplay",
+    "LedgerDisplay",
+    "ReliabilityDisplay",
+]

@@ -1,0 +1,159 @@
+"""`ClassCalibrationDisplay`: the classes whose answers are worst calibrated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.diagnostics.classes import ClassCalibration, class_calibration, from_predictions
+from dichotomies.diagnostics.probabilities import Predictions
+from dichotomies.plots import style
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._typing import Matrix
+    from dichotomies.diagnostics import Table
+
+_LABEL_LENGTH = 28
+
+
+class ClassCalibrationDisplay:
+    """How sure and how right the answers are of the classes where the two differ most.
+
+    The worst classes are those whose mean confidence is furthest outside the confidence interval of the
+    share of right answers, so that classes with few answers do not crowd out the others by chance.
+
+    Parameters
+    ----------
+    calibration : ClassCalibration
+        What `dichotomies.diagnostics.class_calibration` returns.
+
+    Attributes
+    ----------
+    ax_, counts_ax_ : matplotlib axes
+        The classes, and beside them how often each is the answer.
+    figure_ : matplotlib figure
+        The figure.
+    worst_ : Table
+        The classes shown, from the top down.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from dichotomies.plots import ClassCalibrationDisplay
+    >>> X, y = load_digits(return_X_y=True)
+    >>> bayes = GaussianNB().fit(X[:800], y[:800])
+    >>> display = ClassCalibrationDisplay.from_estimator(bayes, X[800:], y[800:], top=3)
+    >>> display.worst_["class"]
+    array([8, 7, 5])
+    """
+
+    ax_: Any
+    counts_ax_: Any
+    figure_: Any
+    worst_: Table
+
+    def __init__(self, calibration: ClassCalibration) -> None:
+        self.calibration = calibration
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Matrix,
+        y: npt.ArrayLike,
+        *,
+        top: int = 20,
+        sample_weight: npt.ArrayLike | None = None,
+        ax: Any = None,
+    ) -> ClassCalibrationDisplay:
+        """Ask any fitted classifier and plot its `top` worst classes."""
+        return cls(class_calibration(clf, X, y, sample_weight=sample_weight)).plot(ax, top=top)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: npt.ArrayLike,
+        proba: npt.ArrayLike,
+        *,
+        labels: npt.ArrayLike | None = None,
+        top: int = 20,
+        sample_weight: npt.ArrayLike | None = None,
+        ax: Any = None,
+    ) -> ClassCalibrationDisplay:
+        """Plot the `top` worst classes of given probabilities; `labels` are those of the columns."""
+        return cls(from_predictions(Predictions.given(y, proba, labels, sample_weight))).plot(ax, top=top)
+
+    def plot(self, ax: Any = None, *, top: int = 20) -> ClassCalibrationDisplay:
+        """Draw a line for each of the `top` worst classes, the worst first.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to plot; they are divided in two. By default a new figure.
+        top : int
+            Number of classes.
+        """
+        self.worst_ = self.calibration.worst(min(top, int((self.calibration.answered > 0).sum())))
+        ax = style.axes_or_new(ax, (5.4, 0.24 * len(self.worst_) + 1.3))
+        self.figure_ = ax.figure
+        ((self.ax_, self.counts_ax_),) = style.divided(ax, 1, 2, width_ratios=[4, 1])
+        self._draw_classes()
+        place = np.arange(len(self.worst_))
+        self.counts_ax_.barh(place, self.worst_["answered"], height=0.7, color=style.PALE)
+        self._finish(place)
+        self.ax_.set_title(self._summary(), loc="left", fontsize="medium", pad=24)
+        return self
+
+    def _draw_classes(self) -> None:
+        worst = self.worst_
+        place = np.arange(len(worst))
+        self.ax_.hlines(
+            place, worst["confidence"], worst["precision"], color=style.PALE, linewidth=4, zorder=1
+        )
+        level = f"{self.calibration.level:.0%} interval"
+        self.ax_.hlines(
+            place, worst["precision_lower"], worst["precision_upper"],
+            color=style.AFTER, linewidth=1.2, alpha=0.7, zorder=2, label=level,
+        )  # fmt: skip
+        dots = {"linestyle": "none", "markersize": 5, "zorder": 3}
+        self.ax_.plot(worst["precision"], place, "o", color=style.AFTER, label="how right", **dots)
+        self.ax_.plot(
+            worst["confidence"],
+            place,
+            "D",
+            color=style.BEFORE,
+            markerfacecolor="white",
+            label="how sure",
+            **dots,
+        )
+
+    def _finish(self, place: Any) -> None:
+        names = [_shortened(str(label)) for label in self.worst_["class"].tolist()]
+        self.ax_.set(
+            yticks=place, yticklabels=names, xlim=(-0.02, 1.02), xlabel="when this class is the answer"
+        )
+        self.ax_.tick_params(axis="y", length=0)
+        self.ax_.legend(
+            frameon=False, ncols=3, fontsize="small", loc="lower left", bbox_to_anchor=(-0.02, 1.0)
+        )
+        self.counts_ax_.set(yticks=[], xlabel="answers")
+        for ax in (self.ax_, self.counts_ax_):
+            style.tidy(ax)
+            ax.set_ylim(len(place) - 0.4, -0.6)
+
+    def _summary(self) -> str:
+        answered = int((self.calibration.answered > 0).sum())
+        outside = int((self.calibration.excess > 0).sum())
+        by_chance = (1 - self.calibration.level) * answered
+        return (
+            f"{outside:,} of {answered:,} classes outside their {self.calibration.level:.0%} interval "
+            f"(about {by_chance:.0f} by chance)"
+        )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LABEL_LENGTH else text[: _LABEL_LENGTH - 1] + "…"

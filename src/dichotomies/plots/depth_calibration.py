@@ -1,0 +1,145 @@
+"""`DepthCalibrationDisplay`: calibration error, accuracy and confidence against the depth of the cut."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dichotomies.diagnostics.depth import CutStage, DepthCuts, depth_cuts
+from dichotomies.plots import style
+from dichotomies.plots.depth_reliability import check_reading
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray, Matrix
+
+
+class DepthCalibrationDisplay:
+    """How sure and how right the cut tree is, its ECE, and the number of groups, against depth.
+
+    Parameters
+    ----------
+    cuts : DepthCuts
+        What `dichotomies.diagnostics.depth_cuts` returns.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib axes of shape (3,)
+        Confidence and accuracy; ECE; number of groups.
+    ax_ : matplotlib axes
+        The area that they share.
+    figure_ : matplotlib figure
+        The figure.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from dichotomies import NestedDichotomyClassifier
+    >>> from dichotomies.plots import DepthCalibrationDisplay
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = NestedDichotomyClassifier(structure="class-balanced", random_state=0)
+    >>> clf = clf.fit(X[:1000] / 16, y[:1000])
+    >>> DepthCalibrationDisplay.from_estimator(clf, X[1000:] / 16, y[1000:]).axes_.shape
+    (3,)
+    """
+
+    ax_: Any
+    axes_: Any
+    figure_: Any
+
+    def __init__(self, cuts: DepthCuts) -> None:
+        self.cuts = cuts
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Matrix,
+        y: npt.ArrayLike,
+        *,
+        depths: Sequence[int] | None = None,
+        n_bins: int = 20,
+        sample_weight: npt.ArrayLike | None = None,
+        reading: str = "top_label",
+        ax: Any = None,
+    ) -> DepthCalibrationDisplay:
+        """Cut a fitted nested dichotomy and plot.
+
+        Parameters
+        ----------
+        clf, X, y, depths, n_bins, sample_weight
+            As for `dichotomies.diagnostics.depth_cuts`.
+        reading, ax
+            As for `plot`.
+        """
+        cuts = depth_cuts(clf, X, y, depths=depths, n_bins=n_bins, sample_weight=sample_weight)
+        return cls(cuts).plot(ax, reading=reading)
+
+    def plot(self, ax: Any = None, *, reading: str = "top_label") -> DepthCalibrationDisplay:
+        """Draw three panels, one below the other, with 95 % bands.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to plot; they are divided. By default a new figure.
+        reading : {"top_label", "pooled"}
+            Of which curves the ECE is taken.
+        """
+        check_reading(reading)
+        self.ax_ = style.axes_or_new(ax, (4.6, 5.2))
+        self.figure_ = self.ax_.figure
+        self.axes_ = style.divided(self.ax_, 3, 1, height_ratios=[3, 3, 1.2])[:, 0]
+        self._draw_stage(self.cuts.before, "before", style.BEFORE, reading)
+        if self.cuts.after is not None:
+            self._draw_stage(self.cuts.after, "after", style.AFTER, reading)
+        self.axes_[2].bar(self.cuts.depths, self.cuts.n_groups, width=0.8, color=style.PALE)
+        self._finish(reading)
+        return self
+
+    def _draw_stage(self, stage: CutStage, name: str, colour: str, reading: str) -> None:
+        shares, errors, _ = self.axes_
+        self._draw(shares, stage.accuracy, stage.accuracy_error, f"right, {name}", colour, "-", "o")
+        self._draw(shares, stage.confidence, None, f"sure, {name}", colour, "--", "s")
+        ece, error = getattr(stage, f"ece_{reading}"), getattr(stage, f"ece_{reading}_error")
+        self._draw(errors, ece, error, f"{name} calibration", colour, "-", "o")
+
+    def _draw(
+        self,
+        ax: Any,
+        values: FloatArray,
+        error: FloatArray | None,
+        label: str,
+        colour: str,
+        line: str,
+        mark: str,
+    ) -> None:
+        depths = self.cuts.depths
+        face = colour if line == "-" else "white"
+        ax.plot(
+            depths, values, line, marker=mark, label=label, color=colour,
+            markerfacecolor=face, markersize=3.5, linewidth=1.3,
+        )  # fmt: skip
+        if error is not None:
+            half = style.Z_95 * error
+            ax.fill_between(depths, values - half, values + half, color=colour, alpha=0.18, linewidth=0)
+
+    def _finish(self, reading: str) -> None:
+        shares, errors, groups = self.axes_
+        shares.set(ylim=(0, 1.02), ylabel="share of rows")
+        errors.set(ylabel="ECE, top label" if reading == "top_label" else "ECE, pooled")
+        errors.set_ylim(bottom=0)
+        groups.set(yscale="log", ylabel="groups", xlabel="depth at which the tree is cut")
+        groups.set_ylim(bottom=1)
+        groups.minorticks_off()
+        style.count_ticks(groups.yaxis)
+        shares.legend(frameon=False, fontsize="small", ncols=2)
+        errors.legend(frameon=False, fontsize="small")
+        depths = self.cuts.depths
+        for ax in self.axes_:
+            style.tidy(ax)
+            ax.set_xlim(depths[0] - 0.6, depths[-1] + 0.6)
+            ax.xaxis.get_major_locator().set_params(integer=True)
+        for ax in (shares, errors):
+            ax.set_xticklabels([])

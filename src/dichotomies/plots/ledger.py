@@ -1,0 +1,259 @@
+"""`LedgerDisplay`: the NLL of every node, drawn on the tree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.diagnostics.ledger import Ledger, ledger
+from dichotomies.plots import style
+from dichotomies.plots.icicle import Cells, cells_of, leaf_edges
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray, Matrix
+
+#: What colours can show, with the words beside the colour bar; all per row that reaches the node.
+_COLOURS = {
+    "nll": "NLL of the node, nats per row that reaches it (line: tossing a coin)",
+    "internal_gain": "what internal calibration gained, nats per row that reaches the node",
+    "recoverable": "what recalibrating the node would gain, nats per row that reaches it",
+}
+
+#: Whether the colour bar goes on, by whether there are values below and above it.
+_EXTENDED = {
+    (False, False): "neither",
+    (True, False): "min",
+    (False, True): "max",
+    (True, True): "both",
+}
+
+#: Width, as a share of all rows, that a number needs, and a label for each of its letters.
+_ROOM_FOR_NUMBER = 0.05
+_ROOM_PER_LETTER = 0.014
+
+#: What NLL was before calibration is drawn to scale up to so many times what it is now.
+_MOST_TIMES = 3.0
+
+#: Nodes with a smaller share of the NLL have no number.
+_LEAST_SHARE = 0.005
+
+#: More rectangles than this are drawn as pixels: as vectors the picture would be large.
+_MOST_VECTORS = 500
+
+
+class LedgerDisplay:
+    """Icicle of the tree: a node is as wide as its rows and coloured by their NLL; the root is on top.
+
+    Beside it stands what each depth adds to the NLL, with 95 % intervals and, where there is internal
+    calibration, what it was before. Nodes too narrow to be seen are merged with their neighbours.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        What `dichotomies.diagnostics.ledger` returns.
+
+    Attributes
+    ----------
+    ax_, depth_ax_ : matplotlib axes
+        The icicle, and the NLL by depth.
+    figure_ : matplotlib figure
+        The figure.
+    cells_ : Cells
+        The rectangles drawn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from dichotomies import NestedDichotomyClassifier
+    >>> from dichotomies.plots import LedgerDisplay
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = NestedDichotomyClassifier(random_state=0).fit(X[:1000] / 16, y[:1000])
+    >>> len(LedgerDisplay.from_estimator(clf, X[1000:] / 16, y[1000:]).cells_.node)
+    9
+    """
+
+    ax_: Any
+    depth_ax_: Any
+    figure_: Any
+    cells_: Cells
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Matrix,
+        y: npt.ArrayLike,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        colour: str = "nll",
+        ax: Any = None,
+    ) -> LedgerDisplay:
+        """Make the ledger of a fitted nested dichotomy and plot it; `colour` and `ax` as for `plot`."""
+        return cls(ledger(clf, X, y, sample_weight=sample_weight)).plot(ax, colour=colour)
+
+    def plot(self, ax: Any = None, *, colour: str = "nll") -> LedgerDisplay:
+        """Draw the tree and the sums by depth.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to plot; they are divided in two. By default a new figure.
+        colour : {"nll", "internal_gain", "recoverable"}
+            What the colour of a node shows, per row that reaches it: its NLL, what internal calibration
+            gained, or what recalibrating it would gain.
+        """
+        self.cells_ = cells_of(self.ledger, self._amounts(colour))
+        ax = style.axes_or_new(ax, (7.2, min(2.0 + 0.32 * self.ledger.tree.max_depth, 6.5)))
+        self.figure_ = ax.figure
+        ((self.ax_, self.depth_ax_),) = style.divided(ax, 1, 2, width_ratios=[4.2, 1], wspace=0.02)
+        self._draw_cells(colour)
+        self._draw_leaves()
+        self._draw_depths()
+        self._finish()
+        self.ax_.set_title(self._summary(), loc="left", fontsize="medium")
+        return self
+
+    def _amounts(self, colour: str) -> FloatArray:
+        if colour not in _COLOURS:
+            raise ValueError(f"colour must be one of {', '.join(map(repr, _COLOURS))}, got {colour!r}.")
+        amounts: FloatArray | None = getattr(self.ledger, colour)
+        if amounts is None:
+            raise ValueError("There is no internal gain to show: the classifier has no internal calibration.")
+        return amounts
+
+    # ------------------------------------------------------------------ the tree
+
+    def _draw_cells(self, colour: str) -> None:
+        cells = self.cells_
+        corners = _corners(cells.left, cells.right, cells.depth)
+        edge = np.where(cells.right - cells.left > 0.01, 0.6, 0.0)
+        patches = style.matplotlib("collections").PolyCollection(
+            corners,
+            array=cells.value,
+            edgecolors="white",
+            linewidths=edge,
+            rasterized=len(corners) > _MOST_VECTORS,
+        )
+        _set_scale(patches, colour)
+        self.ax_.add_collection(patches)
+        axes = [self.ax_, self.depth_ax_]
+        lowest, highest = patches.get_clim()
+        ends = bool(cells.value.min() < lowest), bool(cells.value.max() > highest)
+        bar = self.figure_.colorbar(
+            patches, ax=axes, location="bottom", aspect=60, pad=0.02, shrink=0.8, extend=_EXTENDED[ends]
+        )
+        bar.set_label(_COLOURS[colour], fontsize="small")
+        bar.outline.set_visible(False)
+        if colour == "nll":
+            bar.ax.axvline(np.log(2), color="white", linewidth=1.5)
+        self._write_shares(patches)
+
+    def _write_shares(self, patches: Any) -> None:
+        """Write each wide node's share of the total, in a colour that can be read."""
+        cells, total = self.cells_, self.ledger.total
+        share = np.where(cells.node >= 0, self.ledger.nll[cells.node], 0.0) / (total or 1.0)
+        roomy = np.flatnonzero((share >= _LEAST_SHARE) & (cells.right - cells.left > _ROOM_FOR_NUMBER))
+        for cell, rgba in zip(roomy, patches.to_rgba(cells.value[roomy]), strict=True):
+            middle = (cells.left[cell] + cells.right[cell]) / 2
+            ink = "black" if rgba[:3] @ [0.299, 0.587, 0.114] > 0.5 else "white"
+            place = middle, cells.depth[cell] + 0.5
+            self.ax_.text(
+                *place, f"{share[cell]:.0%}", ha="center", va="center", fontsize="x-small", color=ink
+            )
+
+    def _draw_leaves(self) -> None:
+        """Name the classes that have room for their name, in pale rectangles below the last node."""
+        tree, edges = self.ledger.tree, leaf_edges(self.ledger)
+        names = [str(label) for label in tree.leaf_labels.tolist()]
+        width = np.diff(edges)
+        needed = np.maximum(_ROOM_PER_LETTER * np.array([len(name) for name in names]), 2 * _ROOM_PER_LETTER)
+        roomy = np.flatnonzero(width > needed)
+        corners = _corners(edges[roomy], edges[roomy + 1], tree.leaf_depth[roomy])
+        leaves = style.matplotlib("collections").PolyCollection(
+            corners, facecolors="#F2F2F2", edgecolors="white", linewidths=0.6
+        )
+        self.ax_.add_collection(leaves)
+        for leaf in roomy:
+            place = (edges[leaf] + edges[leaf + 1]) / 2, tree.leaf_depth[leaf] + 0.5
+            self.ax_.text(*place, names[leaf], ha="center", va="center", fontsize="x-small")
+
+    # ------------------------------------------------------------------ the depths
+
+    def _draw_depths(self) -> None:
+        table = self.ledger.by_depth()
+        middle = table["depth"] + 0.5
+        error = style.Z_95 * table["standard_error"]
+        whisker = {"elinewidth": 0.8, "ecolor": style.GREY}
+        self.depth_ax_.barh(
+            middle,
+            table["nll"],
+            xerr=error,
+            height=0.72,
+            color=style.COLOURS[5],
+            error_kw=whisker,
+            label="now",
+        )
+        if self.ledger.raw_nll is not None:
+            self._draw_raw(table["raw_nll"], middle, most=_MOST_TIMES * float((table["nll"] + error).max()))
+
+    def _draw_raw(self, raw: FloatArray, middle: FloatArray, most: float) -> None:
+        """Mark the NLL before internal calibration; what lies far off is written at the edge instead."""
+        near = raw <= most
+        style_of = {"color": style.BEFORE, "markerfacecolor": "white", "markersize": 3.5, "linestyle": "none"}
+        label = "before internal\ncalibration"
+        self.depth_ax_.plot(raw[near], middle[near], marker="D", **style_of, label=label)
+        self.depth_ax_.plot(np.full((~near).sum(), most), middle[~near], marker=">", **style_of)
+        for value, place in zip(raw[~near], middle[~near], strict=True):
+            self.depth_ax_.annotate(
+                f"{value:.2g}", (most, place), (-6, 0), textcoords="offset points",
+                ha="right", va="center", fontsize="x-small", color=style.BEFORE,
+            )  # fmt: skip
+        self.depth_ax_.legend(frameon=False, fontsize="x-small", loc="lower right")
+
+    def _finish(self) -> None:
+        bottom = self.ledger.tree.max_depth + (1 if len(self.ax_.texts) and self._names_classes() else 0)
+        for ax in (self.ax_, self.depth_ax_):
+            ax.set_ylim(bottom, 0)
+            ax.spines[["top", "right", "left"]].set_visible(False)
+            ax.tick_params(axis="y", length=0)
+        depths = style.few_even(self.ledger.tree.max_depth, most=12)
+        self.ax_.set(xlim=(0, 1), ylabel="depth", yticks=depths + 0.5, yticklabels=depths.tolist())
+        self.ax_.set(xlabel=f"rows ({self.ledger.class_rows.sum():,.0f} in all)")
+        self.ax_.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        self.depth_ax_.set(yticks=[], xlabel="NLL, nats")
+        self.depth_ax_.set_xlim(left=0)
+
+    def _names_classes(self) -> bool:
+        return len(self.ax_.collections) > 1 and len(self.ax_.collections[1].get_paths()) > 0
+
+    def _summary(self) -> str:
+        book = self.ledger
+        n_nodes = book.tree.n_nodes
+        text = f"NLL {book.total:.3f}, the sum over {n_nodes:,} node{'s' if n_nodes > 1 else ''}"
+        if book.final_nll != book.total:
+            text += f"; {book.final_nll:.3f} after external calibration"
+        return text
+
+
+def _corners(left: FloatArray, right: FloatArray, depth: Any) -> Any:
+    """Corners of rectangles, shape (n, 4, 2)."""
+    x = np.stack([left, right, right, left], axis=1)
+    y = np.stack([depth, depth, depth + 1, depth + 1], axis=1)
+    return np.stack([x, y], axis=2)
+
+
+def _set_scale(patches: Any, colour: str) -> None:
+    """Pale to dark from 0 for amounts; for gains, which may be losses, two hues that part at 0."""
+    value = np.asarray(patches.get_array())
+    if colour == "internal_gain":
+        limit = max(float(np.quantile(np.abs(value), 0.98)), 1e-6)
+        patches.set(cmap="PuOr", clim=(-limit, limit))
+        return
+    highest = float(np.quantile(value, 0.98)) if len(value) else 0.0
+    patches.set(cmap="magma_r", clim=(0, 1.25 * max(highest, 0.7) if colour == "nll" else max(highest, 1e-6)))

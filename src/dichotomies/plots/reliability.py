@@ -1,0 +1,165 @@
+"""`ReliabilityDisplay`: how often predictions are right against how sure they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dichotomies.diagnostics.probabilities import Predictions
+from dichotomies.diagnostics.reliability import Reliability, reliability
+from dichotomies.plots import style
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._typing import Matrix
+
+
+class ReliabilityDisplay:
+    """Reliability diagram of one or more models, with 95 % bands and the number of rows below.
+
+    Parameters
+    ----------
+    curves : mapping of str to Reliability
+        The curve of each model, by its name.
+    xlabel, ylabel : str
+        What the axes show.
+
+    Attributes
+    ----------
+    ax_, counts_ax_ : matplotlib axes
+        The diagram, and the histogram below it.
+    figure_ : matplotlib figure
+        The figure they are in.
+    lines_ : list of matplotlib lines
+        The curves.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from dichotomies import CalibratedClassifier
+    >>> from dichotomies.plots import ReliabilityDisplay
+    >>> X, y = load_digits(return_X_y=True)
+    >>> bayes = GaussianNB().fit(X[:800], y[:800])
+    >>> calibrated = CalibratedClassifier(bayes).fit(X[800:1200], y[800:1200])
+    >>> models = {"naive Bayes": bayes, "calibrated": calibrated}
+    >>> display = ReliabilityDisplay.from_estimator(models, X[1200:], y[1200:])
+    >>> [line.get_label() for line in display.lines_]
+    ['naive Bayes: ECE 0.178', 'calibrated: ECE 0.084']
+    """
+
+    ax_: Any
+    counts_ax_: Any
+    figure_: Any
+    lines_: list[Any]
+
+    def __init__(
+        self,
+        curves: Mapping[str, Reliability],
+        *,
+        xlabel: str = "how sure: probability of the answer",
+        ylabel: str = "how right: share of right answers",
+    ) -> None:
+        self.curves = dict(curves)
+        self.xlabel = xlabel
+        self.ylabel = ylabel
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Matrix,
+        y: npt.ArrayLike,
+        *,
+        pos_label: Any = None,
+        n_bins: int = 20,
+        sample_weight: npt.ArrayLike | None = None,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> ReliabilityDisplay:
+        """Ask one fitted classifier, or several, and plot.
+
+        Parameters
+        ----------
+        estimator : fitted classifier, or mapping of names to fitted classifiers
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+        y : array of shape (n_rows,)
+        pos_label : label, optional
+            Look at the probability of this class; by default at that of each row's most probable class.
+        n_bins : int
+            Number of bins of equal width.
+        sample_weight : array of shape (n_rows,), optional
+            How many times each row counts.
+        name : str, optional
+            The model's name in the legend; by default its class's name.
+        ax : matplotlib axes, optional
+            Where to plot; by default in a new figure.
+        """
+        models = (
+            estimator if isinstance(estimator, Mapping) else {name or type(estimator).__name__: estimator}
+        )
+        asked = {key: Predictions.of_estimator(model, X, y, sample_weight) for key, model in models.items()}
+        return cls._from(asked, pos_label, n_bins).plot(ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: npt.ArrayLike,
+        proba: Any,
+        *,
+        labels: npt.ArrayLike | None = None,
+        pos_label: Any = None,
+        n_bins: int = 20,
+        sample_weight: npt.ArrayLike | None = None,
+        name: str = "model",
+        ax: Any = None,
+    ) -> ReliabilityDisplay:
+        """Plot class probabilities, or a mapping of names to class probabilities.
+
+        The parameters are those of `from_estimator`, and `labels`: those of the columns, by default
+        the sorted labels that occur in `y`.
+        """
+        given = proba if isinstance(proba, Mapping) else {name: proba}
+        asked = {key: Predictions.given(y, each, labels, sample_weight) for key, each in given.items()}
+        return cls._from(asked, pos_label, n_bins).plot(ax)
+
+    @classmethod
+    def _from(cls, asked: Mapping[str, Predictions], pos_label: Any, n_bins: int) -> ReliabilityDisplay:
+        curves = {name: reliability(each, pos_label=pos_label, n_bins=n_bins) for name, each in asked.items()}
+        if pos_label is None:
+            return cls(curves)
+        return cls(curves, xlabel=f"probability of {pos_label!s}", ylabel=f"share of {pos_label!s}")
+
+    def plot(self, ax: Any = None) -> ReliabilityDisplay:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to plot; they are divided in two. By default a new figure.
+        """
+        ax = style.axes_or_new(ax, (3.8, 4.6))
+        self.figure_ = ax.figure
+        (self.ax_,), (self.counts_ax_,) = style.divided(ax, 2, 1, height_ratios=[4, 1])
+        style.draw_diagonal(self.ax_)
+        self.lines_ = []
+        for i, (name, curve) in enumerate(self.curves.items()):
+            colour = style.COLOURS[i % len(style.COLOURS)]
+            line = style.draw_curve(self.ax_, curve, colour, style.MARKERS[i % len(style.MARKERS)])
+            line.set_label(f"{name}: ECE {curve.ece:.3f}")
+            self.counts_ax_.stairs(curve.count, curve.edges, color=colour, linewidth=1.2)
+            self.counts_ax_.stairs(curve.count, curve.edges, color=colour, alpha=0.15, fill=True)
+            self.lines_.append(line)
+        self._finish()
+        return self
+
+    def _finish(self) -> None:
+        style.unit_square(self.ax_)
+        self.ax_.set(ylabel=self.ylabel, xticklabels=[])
+        self.ax_.legend(frameon=False, loc="best", fontsize="small")
+        self.counts_ax_.set(xlim=self.ax_.get_xlim(), xlabel=self.xlabel, ylabel="rows", xticks=[0, 0.5, 1])
+        self.counts_ax_.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        style.count_ticks(self.counts_ax_.yaxis)
+        for axes in (self.ax_, self.counts_ax_):
+            style.tidy(axes)

@@ -1,0 +1,97 @@
+"""What the pictures share: matplotlib, where it is installed, colours, axes without clutter."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dichotomies.diagnostics import Reliability
+
+#: Okabe and Ito's colours, which stay apart for colour-blind readers; the darker ones first.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+BEFORE, AFTER = COLOURS[1], COLOURS[0]
+GREY = "#666666"
+PALE = "#E4E4E4"
+
+#: A bin with fewer predictions is shown as a point of its own, not as part of a curve.
+FEW = 10
+
+#: Normal quantile of the 95 % bands drawn from standard errors.
+Z_95 = 1.959964
+
+
+def matplotlib(module: str) -> Any:
+    """A module of matplotlib, or a sentence that says how to get it."""
+    try:
+        return import_module(f"matplotlib.{module}")
+    except ImportError as error:
+        raise ImportError("Plots need matplotlib: pip install 'dichotomies[plot]'.") from error
+
+
+def axes_or_new(ax: Any, size: tuple[float, float]) -> Any:
+    """The given axes, or those of a new figure of a size in inches."""
+    if ax is not None:
+        return ax
+    return matplotlib("pyplot").subplots(figsize=size, layout="constrained")[1]
+
+
+def divided(ax: Any, n_rows: int, n_columns: int, **gridspec: Any) -> Any:
+    """Axes in a grid in the place of one pair of axes, which disappears; shape (n_rows, n_columns)."""
+    ax.set_axis_off()
+    grid = ax.get_subplotspec().subgridspec(n_rows, n_columns, **gridspec)
+    return np.array([[ax.figure.add_subplot(grid[i, j]) for j in range(n_columns)] for i in range(n_rows)])
+
+
+def tidy(ax: Any) -> None:
+    """No frame but the two axes."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def draw_diagonal(ax: Any) -> Any:
+    """Perfect calibration."""
+    return ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)[0]
+
+
+def draw_curve(ax: Any, curve: Reliability, colour: str, marker: str = "o", **line: Any) -> Any:
+    """One reliability curve with its 95 % band; bins with few predictions as single points."""
+    lower, upper = curve.interval()
+    x, y = curve.mean_score, curve.observed
+    solid = curve.count >= FEW
+    ax.fill_between(x[solid], lower[solid], upper[solid], color=colour, alpha=0.18, linewidth=0, zorder=2)
+    few = (curve.count > 0) & ~solid
+    ax.vlines(x[few], lower[few], upper[few], color=colour, alpha=0.2, linewidth=1, zorder=2)
+    style = {"marker": marker, "color": colour, "markersize": 3.5, "linewidth": 1.3, "zorder": 3, **line}
+    ax.plot(x[few], y[few], **{**style, "linestyle": "none", "markerfacecolor": "white", "alpha": 0.6})
+    return ax.plot(x[solid], y[solid], **style)[0]
+
+
+def unit_square(ax: Any) -> None:
+    """Both axes from 0 to 1, with few ticks."""
+    ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+
+
+def few(values: Sequence[int], most: int) -> list[int]:
+    """At most so many of the values, the first and the last among them, closer together at the start."""
+    if len(values) <= most:
+        return list(values)
+    places = np.unique(np.rint(np.geomspace(1, len(values), most)).astype(int)) - 1
+    return [values[place] for place in places]
+
+
+def count_ticks(axis: Any) -> None:
+    """Write large numbers with separators of thousands."""
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+
+
+def few_even(stop: int, most: int) -> Any:
+    """Whole numbers below `stop` at even distances, at most so many."""
+    return np.arange(0, stop, -(-stop // most))

@@ -1,0 +1,87 @@
+"""The model card: what the model is, and what it was made with."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from sklearn.pipeline import Pipeline
+
+from dichotomies.report.words import count, name_of
+
+if TYPE_CHECKING:
+    from dichotomies.report.measurements import Measurements
+
+_PACKAGES = ("dichotomies", "numpy", "scipy", "scikit-learn")
+
+
+def facts(measured: Measurements) -> list[tuple[str, str]]:
+    """Names and values, in the order in which they are shown."""
+    clf = model_of(measured.clf)
+    tree, evaluation = measured.tree, measured.evaluation
+    lines = [
+        ("Model", _steps(measured.clf)),
+        ("Classes", f"{tree.n_classes:,}"),
+        ("Rows looked at", _rows(measured)),
+        ("Features", f"{clf.n_features_in_:,}"),
+        (
+            "Tree",
+            f"{_text(clf.structure)}; {tree.mean_depth:.1f} decisions on average, {tree.max_depth} at most",
+        ),
+        ("Model at each node", _text(clf._base())),
+        ("Trained", clf.learner_),
+        ("Calibration of the nodes", _text(clf.internal_calibration)),
+        ("Calibration of the whole", _external(clf)),
+        ("Intervals", f"{evaluation.confidence_level:.0%}, bootstrap over rows ({evaluation.n_resamples})"),
+        ("Software", ", ".join([f"Python {platform.python_version()}", *_versions()])),
+    ]
+    return [(name, name_of(value)) for name, value in lines]
+
+
+def parameters(measured: Measurements) -> list[tuple[str, str]]:
+    """The parameters of the classifier."""
+    given = model_of(measured.clf).get_params(deep=False)
+    return [(name, name_of(_text(value))) for name, value in sorted(given.items())]
+
+
+def model_of(clf: Any) -> Any:
+    """The nested dichotomy itself."""
+    return model_of(clf[-1]) if isinstance(clf, Pipeline) else clf
+
+
+def _steps(clf: Any) -> str:
+    parts = [step for _, step in clf.steps] if isinstance(clf, Pipeline) else [clf]
+    return " after ".join(type(part).__name__ for part in reversed(parts))
+
+
+def _rows(measured: Measurements) -> str:
+    rows = f"{len(measured.facts):,}"
+    return (
+        rows
+        if measured.n_rows == len(measured.facts)
+        else f"{rows}, of total weight {count(measured.n_rows)}"
+    )
+
+
+def _external(clf: Any) -> str:
+    if clf.external_calibration is not None and clf.external_calibrator_ is None:
+        return f"none: no row could be held out for {_text(clf.external_calibration)}"
+    return _text(clf.external_calibration)
+
+
+def _text(value: Any) -> str:
+    """A parameter as text on one line."""
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else " ".join(repr(value).split())
+
+
+def _versions() -> list[str]:
+    found = []
+    for package in _PACKAGES:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:  # run from its sources, not installed
+            continue
+    return found

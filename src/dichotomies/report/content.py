@@ -1,0 +1,56 @@
+"""From measurements to the dictionary that the page is made of: texts, tables and data, nothing drawn."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from dichotomies.report import card, data, summary, tables
+from dichotomies.report.words import name_of, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dichotomies.report.measurements import Measurements
+
+
+def content_of(measured: Measurements, examples: Sequence[Any] | None, created: str) -> dict[str, Any]:
+    """Everything that the template and the script show.
+
+    Parameters
+    ----------
+    measured : Measurements
+    examples : sequence, optional
+        What each row is called.
+    created : str
+        The date in the footer; empty for none.
+    """
+    bands = summary.bands(measured)
+    names = measured.tree.leaf_labels.tolist()
+    return {
+        "title": f"Report on a {type(card.model_of(measured.clf)).__name__}",
+        "subtitle": f"{measured.tree.n_classes:,} classes · {plural(len(measured.facts), 'row', 'rows')}",
+        **summary.headline(bands, measured.n_rows),
+        "summary": summary.sentences(measured),
+        "tiles": summary.tiles(measured),
+        "bands": summary.band_rows(bands),
+        "ledger_text": summary.ledger_text(measured),
+        "search_hint": name_of(names[0])[:24],
+        "classes": tables.wary_classes(measured),
+        "pairs": tables.confused(measured),
+        "mistakes": tables.mistakes(measured, examples),
+        "has_examples": examples is not None,
+        "facts": card.facts(measured),
+        "parameters": card.parameters(measured),
+        "n_depths": len(measured.cuts.depths),
+        "version": _version(),
+        "created": created,
+        "data": data.drawn(measured),
+    }
+
+
+def _version() -> str:
+    try:
+        return version("dichotomies")
+    except PackageNotFoundError:  # run from its sources, not installed
+        return ""

@@ -1,0 +1,94 @@
+"""Everything the report shows, measured: each part reads the rows a chunk at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.diagnostics import class_calibration, confused_pairs, depth_cuts, ledger
+from dichotomies.metrics import evaluate
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies.diagnostics import ClassCalibration, ConfusedPairs, DepthCuts, Ledger
+    from dichotomies.metrics import Evaluation, RowFacts
+    from dichotomies.tree import ClassTree
+
+_PAIRS = 20
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """A classifier and what was found about it on some rows.
+
+    Attributes
+    ----------
+    clf : fitted classifier
+        The nested dichotomy, or a pipeline that ends in one.
+    evaluation : Evaluation
+        Metrics of the final probabilities, with intervals and facts about each row.
+    book : Ledger
+        The NLL by node.
+    cuts : DepthCuts
+        Reliability of the tree cut at each depth.
+    classes : ClassCalibration
+        Calibration class by class.
+    pairs : ConfusedPairs
+        The pairs most confused.
+    """
+
+    clf: Any
+    evaluation: Evaluation
+    book: Ledger
+    cuts: DepthCuts
+    classes: ClassCalibration
+    pairs: ConfusedPairs
+
+    @property
+    def tree(self) -> ClassTree:
+        """The tree."""
+        return self.book.tree
+
+    @property
+    def facts(self) -> RowFacts:
+        """What is known of each row."""
+        return self.evaluation.facts
+
+    @property
+    def n_rows(self) -> float:
+        """The weight of all rows: their number, without weights."""
+        return float(self.facts.weight.sum())
+
+    @cached_property
+    def leaf_of_class(self) -> IntArray:
+        """Leaf position of each class, by its code."""
+        position = np.empty(self.tree.n_classes, dtype=np.intp)
+        position[self.tree.leaf_order] = np.arange(self.tree.n_classes)
+        return position
+
+    def leaf_means(self, values: npt.ArrayLike) -> FloatArray:
+        """Mean over the rows of each class, by leaf position; NaN for a class without rows."""
+        weighed = self.facts.weight > 0
+        leaves, weight = self.leaf_of_class[self.facts.codes[weighed]], self.facts.weight[weighed]
+        amounts = weight * np.asarray(values, dtype=np.float64)[weighed]
+        sums, rows = (np.bincount(leaves, each, self.tree.n_classes) for each in (amounts, weight))
+        means: FloatArray = np.divide(sums, rows, out=np.full(len(rows), np.nan), where=rows > 0)
+        return means
+
+
+def measure(clf: Any, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Measurements:
+    """Ask the classifier about the rows, once for each part of the report."""
+    book = ledger(clf, X, y, sample_weight=sample_weight)  # first: it refuses what is not a nested dichotomy
+    return Measurements(
+        clf=clf,
+        evaluation=evaluate(clf, X, y, sample_weight=sample_weight),
+        book=book,
+        cuts=depth_cuts(clf, X, y, sample_weight=sample_weight),
+        classes=class_calibration(clf, X, y, sample_weight=sample_weight),
+        pairs=confused_pairs(clf, X, y, _PAIRS, by="errors", sample_weight=sample_weight),
+    )

@@ -1,0 +1,124 @@
+"""From the content dictionary to one HTML page that needs nothing else, and `Report`, which carries it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module, resources
+from pathlib import Path
+from typing import Any
+
+#: In this order they are one script; each uses what those before it define.
+_SCRIPTS = ("common.js", "reliability.js", "tree.js", "search.js")
+_FRAME_HEIGHT = 760
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """A finished report; in a notebook it shows itself.
+
+    Attributes
+    ----------
+    html : str
+        The page: one HTML document with its styles, scripts and data.
+    content : dict
+        What the page shows, as plain texts, lists and numbers.
+    """
+
+    html: str
+    content: dict[str, Any] = field(compare=False)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to a file, and return its path.
+
+        The file appears whole or not at all: a report that was there before is replaced only by a complete
+        one.
+        """
+        target = Path(path)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(self.html)
+            Path(name).chmod(0o666 & ~_umask())  # mkstemp's files are private, those people save are not
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        return target
+
+    def _repr_html_(self) -> str:
+        """A frame of its own, so that neither page's styles touch the other's."""
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.content["title"])}" '
+            f'sandbox="allow-scripts allow-popups allow-modals" loading="lazy" '
+            f'style="width: 100%; height: {_FRAME_HEIGHT}px; border: 1px solid #8884; border-radius: 8px">'
+            "</iframe>"
+        )
+
+    def __repr__(self) -> str:
+        size = len(self.html.encode()) / 1e6
+        return f"<Report: {self.content['subtitle']}, {size:.1f} MB; save(path) writes it as HTML>"
+
+
+def require_jinja2() -> Any:
+    """The template engine, or an error that says what to install."""
+    try:
+        return import_module("jinja2")
+    except ImportError as error:
+        raise ImportError("A report needs jinja2: pip install 'dichotomies[report]'.") from error
+
+
+def page_of(content: dict[str, Any]) -> str:
+    """The HTML page."""
+    jinja2 = require_jinja2()
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    script = "\n".join(_asset("assets", name) for name in _SCRIPTS)
+    library, theme_script = _asset("vendor", "echarts.min.js"), _asset("assets", "theme.js")
+    page: str = environment.from_string(_asset("assets", "page.html")).render(
+        {**content, "data": as_json(content["data"])},
+        policy=_policy(theme_script, library, script),
+        style=_asset("assets", "style.css"),
+        theme_script=theme_script,
+        library=library,
+        script=script,
+    )
+    return page
+
+
+def as_json(data: Any) -> str:
+    """JSON that may stand in a script element: no character in it can end the element or open another."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _policy(*scripts: str) -> str:
+    """What the browser lets the page do: run exactly these scripts, and nothing over the network."""
+    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _asset(folder: str, name: str) -> str:
+    text = resources.files("dichotomies.report").joinpath(folder, name).read_text(encoding="utf-8")
+    # The page's parser would turn these line ends into plain ones, and the script's digest would not fit.
+    return text.replace("\r\n", "\n")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,71 @@
+"""Making a report: measure, put into words, lay out."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from dichotomies.report.content import content_of
+from dichotomies.report.measurements import measure
+from dichotomies.report.page import Report, page_of, require_jinja2
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from dichotomies._typing import Matrix
+
+
+def make(
+    clf: Any,
+    X: Matrix,
+    y: npt.ArrayLike,
+    *,
+    sample_weight: npt.ArrayLike | None = None,
+    examples: Sequence[Any] | npt.ArrayLike | None = None,
+    created: str | None = None,
+) -> Report:
+    """Report on a fitted nested dichotomy: how far its probabilities can be believed, and where it errs.
+
+    Parameters
+    ----------
+    clf : fitted NestedDichotomyClassifier, or a pipeline that ends in one
+    X : array, CSR matrix or data frame of shape (n_rows, n_features)
+        Rows the classifier was not trained on.
+    y : array of shape (n_rows,)
+        Their labels, all of them known to the classifier.
+    sample_weight : array of shape (n_rows,), optional
+        How many times each row counts.
+    examples : sequence of length n_rows, optional
+        What each row is called (a name, a text, a file name), shown beside confident mistakes.
+    created : str, optional
+        The date in the page's footer; by default today, and none where it is empty.
+
+    Returns
+    -------
+    Report
+        With ``save(path)``; in a notebook it shows itself.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from dichotomies import NestedDichotomyClassifier
+    >>> from dichotomies.report import make
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = NestedDichotomyClassifier(random_state=0).fit(X[:1000] / 16, y[:1000])
+    >>> make(clf, X[1000:] / 16, y[1000:])
+    <Report: 10 classes · 797 rows, 1.2 MB; save(path) writes it as HTML>
+    """
+    require_jinja2()  # before the work, not after it
+    measured = measure(clf, X, y, sample_weight)
+    named = None if examples is None else _one_per_row(examples, len(measured.facts))
+    content = content_of(measured, named, date.today().isoformat() if created is None else created)
+    return Report(page_of(content), content)
+
+
+def _one_per_row(examples: Any, n_rows: int) -> list[Any]:
+    if isinstance(examples, str) or len(examples) != n_rows:
+        given = "one text" if isinstance(examples, str) else f"{len(examples):,}"
+        raise ValueError(f"examples must name each of the {n_rows:,} rows, got {given}.")
+    return list(examples)

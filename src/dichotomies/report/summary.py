@@ -1,0 +1,190 @@
+"""The first screen of the report: what the probabilities are worth, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.metrics.reliability import wilson_interval
+from dichotomies.report.words import count, name_of, percent, percents, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dichotomies.report.measurements import Measurements
+
+#: Borders of the bands of confidence: 80 % stands for 75 % to 85 %.
+_BORDERS = np.array([0.0, 0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95, 1.0])
+_PREFERRED = 0.8
+
+#: Fewer rows say little; the headline then looks elsewhere, and says so where all bands are like that.
+_FEW_ROWS = 30
+
+#: A smaller gap between confidence and accuracy may be beyond chance, but matters little.
+_LITTLE = 0.03
+
+
+@dataclass(frozen=True)
+class Band:
+    """Answers of about the same confidence, and how many of them were right."""
+
+    low: float
+    high: float
+    rows: float
+    says: float
+    right: float
+    lower: float
+    upper: float
+
+
+def bands(measured: Measurements) -> list[Band]:
+    """The bands of confidence that have rows."""
+    events = measured.facts.events()
+    place = np.clip(np.searchsorted(_BORDERS, events.score, side="right") - 1, 0, len(_BORDERS) - 2)
+    sums = (events.weight, events.weight * events.score, events.weight * events.happened)
+    rows, says, right = (np.bincount(place, each, len(_BORDERS) - 1) for each in sums)
+    sides = np.column_stack([_BORDERS[:-1], _BORDERS[1:], rows, says, right])[rows > 0].tolist()
+    return [Band(low, high, n, s / n, r / n, *interval(r, n)) for low, high, n, s, r in sides]
+
+
+def interval(right: float, rows: float) -> tuple[float, float]:
+    """The 95 % interval of a share of rows."""
+    lower, upper = wilson_interval(np.array([min(right, rows)]), np.array([rows]), 0.95)
+    return float(lower[0]), float(upper[0])
+
+
+def band_rows(found: list[Band]) -> list[dict[str, str]]:
+    """The bands as lines of a table."""
+    return [
+        {
+            "says": percents(band.low, band.high),
+            "mean": percent(band.says, 1),
+            "right": percent(band.right, 1),
+            "interval": percents(band.lower, band.upper),
+            "rows": count(band.rows),
+        }
+        for band in found
+    ]
+
+
+def headline(found: list[Band], n_rows: float) -> dict[str, str]:
+    """The one sentence, and what it rests on."""
+    preferred = [band for band in found if band.low < _PREFERRED < band.high and band.rows >= _FEW_ROWS]
+    band = preferred[0] if preferred else max(found, key=lambda each: each.rows)
+    basis = (
+        f"{count(band.rows)} of {plural(n_rows, 'row', 'rows')} got between {percent(band.low)} and "
+        f"{percent(band.high)}; the 95 % interval of how often it is right is "
+        f"{percents(band.lower, band.upper)}."
+    )
+    if band.rows < _FEW_ROWS:
+        basis += " So few rows say little."
+    sentence = f"When it says {percent(band.says)}, it is right {percent(band.right)} of the time."
+    return {"headline": sentence, "headline_basis": basis}
+
+
+def sentences(measured: Measurements) -> list[str]:
+    """What else a reader should know first."""
+    return [*_overall(measured), *_calibrations(measured), *_confusion(measured), *_absent(measured)]
+
+
+def _overall(measured: Measurements) -> Iterator[str]:
+    facts, n_rows = measured.facts, measured.n_rows
+    right, says = facts.mean(facts.rank == 0), facts.mean(facts.confidence)
+    lower, upper = interval(right * n_rows, n_rows)
+    judgement = "about as sure as it should be"
+    if not lower <= says <= upper:
+        degree = "a little " if abs(says - right) < _LITTLE else ""
+        judgement = degree + ("too sure of itself" if says > upper else "too modest")
+    yield (
+        f"All in all it is right {percent(right, 1)} of the time and says {percent(says, 1)} on average: "
+        f"{judgement}."
+    )
+    nll, k = measured.evaluation.metrics["nll"], measured.tree.n_classes
+    yield (
+        f"It gives the true class a probability of 1 in {_odds(nll)} (geometric mean), where guessing "
+        f"among the {k:,} classes gives 1 in {k:,}."
+    )
+
+
+def _odds(nll: float) -> str:
+    odds = float(np.exp(min(nll, 700.0)))
+    return f"{odds:.2f}" if odds < 10 else f"{odds:,.0f}" if odds < 1e9 else f"{odds:.1e}"
+
+
+def _calibrations(measured: Measurements) -> Iterator[str]:
+    book, cuts = measured.book, measured.cuts
+    if book.raw_total is not None:
+        yield (
+            "Calibrating the decisions inside the tree took the loss from "
+            f"{book.raw_total:.3f} to {book.total:.3f} nats a row."
+        )
+    if cuts.after is not None:
+        before, after = cuts.before.ece_top_label[-1], cuts.after.ece_top_label[-1]
+        yield (
+            "Calibrating the whole took the average gap between how sure and how right it is from "
+            f"{percent(before, 1)} to {percent(after, 1)}, and the loss from {book.total:.3f} to "
+            f"{book.final_nll:.3f} nats a row."
+        )
+
+
+def _confusion(measured: Measurements) -> Iterator[str]:
+    pairs = measured.pairs
+    if len(pairs) and pairs.errors[0] > 0:
+        first, second = name_of(pairs.first[0]), name_of(pairs.second[0])
+        yield (
+            f"The two classes most often taken for one another are “{first}” and “{second}”: "
+            f"{count(pairs.errors[0])} of {plural(pairs.rows[0], 'row', 'rows')}."
+        )
+
+
+def _absent(measured: Measurements) -> Iterator[str]:
+    absent = int((measured.book.class_rows == 0).sum())
+    if absent:
+        verb = "has" if absent == 1 else "have"
+        yield (
+            f"{absent:,} of the {measured.tree.n_classes:,} classes {verb} no row here: about these the "
+            "report can say nothing."
+        )
+
+
+def ledger_text(measured: Measurements) -> str:
+    """What the tree shows, and how concentrated the loss is."""
+    book = measured.book
+    text = (
+        "The loss (negative log-likelihood) of a row is the sum of the losses of the decisions on the way "
+        "to its class, so each decision can be billed for its part."
+    )
+    if book.total > 0 and len(book.nll) > 1:
+        half = int(np.searchsorted(np.sort(book.nll)[::-1].cumsum(), book.total / 2)) + 1
+        share = "one decision accounts" if half == 1 else f"{half:,} decisions account"
+        text += f" Of {len(book.nll):,}, {share} for half of it."
+    if measured.cuts.after is not None:
+        text += " The bill is that of the tree, before the whole is calibrated."
+    return text
+
+
+def tiles(measured: Measurements) -> list[dict[str, Any]]:
+    """The headline numbers with their intervals."""
+    intervals, k = measured.evaluation.intervals, measured.tree.n_classes
+    shares = [
+        ("accuracy", "Right", "share of rows whose most probable class is the true one"),
+        ("top_5_accuracy", "Right among 5", "the true class is one of the five most probable"),
+        ("ece", "Average gap", "between how sure and how right it is (ECE, 20 bins)"),
+    ]
+    made = [
+        {"name": name, "meaning": meaning, "value": percent(value, 1), "interval": percents(low, high, 1)}
+        for key, name, meaning in shares
+        if key != "top_5_accuracy" or k > 5
+        for value, low, high in [intervals[key]]
+    ]
+    losses = [
+        ("nll", "Loss", "nats a row (negative log-likelihood); lower is better"),
+        ("brier", "Squared error", "Brier score, 0 to 2; lower is better"),
+    ]
+    return made + [
+        {"name": name, "meaning": meaning, "value": f"{value:.3f}", "interval": f"{low:.3f} to {high:.3f}"}
+        for key, name, meaning in losses
+        for value, low, high in [intervals[key]]
+    ]

@@ -1,0 +1,195 @@
+"""What the report says is what the rows say, by independent counts."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.metrics import accuracy_score, log_loss
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from dichotomies import NestedDichotomyClassifier
+from dichotomies.report import make
+from tests.report.conftest import CREATED, fitted
+
+
+@pytest.fixture(scope="module")
+def proba(digits_clf):
+    clf, X, _ = digits_clf
+    return clf.predict_proba(X)
+
+
+def numbers_in(text):
+    return [float(each.replace(",", "")) for each in re.findall(r"\d[\d,]*(?:\.\d+)?", text)]
+
+
+def test_headline_is_what_the_rows_say(digits_clf, digits_report, proba):
+    clf, _, y = digits_clf
+    confidence, right = proba.max(axis=1), clf.classes_[proba.argmax(axis=1)] == y
+    band = (confidence >= 0.75) & (confidence < 0.85)
+    says, is_right = numbers_in(digits_report.content["headline"])
+    assert says == pytest.approx(100 * confidence[band].mean(), abs=0.5)
+    assert is_right == pytest.approx(100 * right[band].mean(), abs=0.5)
+    assert numbers_in(digits_report.content["headline_basis"])[:2] == [band.sum(), len(y)]
+
+
+def test_tiles_agree_with_scikit_learn(digits_clf, digits_report, proba):
+    clf, _, y = digits_clf
+    tiles = {tile["name"]: tile for tile in digits_report.content["tiles"]}
+    right = 100 * accuracy_score(y, clf.classes_[proba.argmax(axis=1)])
+    assert numbers_in(tiles["Right"]["value"])[0] == pytest.approx(right, abs=0.05)
+    assert float(tiles["Loss"]["value"]) == pytest.approx(log_loss(y, proba, labels=clf.classes_), abs=5e-4)
+    for tile in tiles.values():
+        low, high = numbers_in(tile["interval"])
+        assert low <= numbers_in(tile["value"])[0] <= high
+
+
+def test_bands_hold_every_row_once(digits_report):
+    assert sum(numbers_in(band["rows"])[0] for band in digits_report.content["bands"]) == 897
+
+
+def test_mistakes_are_the_surest_wrong_answers(digits_clf, digits_report, proba):
+    clf, _, y = digits_clf
+    answer = clf.classes_[proba.argmax(axis=1)]
+    wrong = np.flatnonzero(answer != y)
+    expected = wrong[np.argsort(-proba[wrong].max(axis=1), kind="stable")][:20]
+    shown = digits_report.content["mistakes"]
+    assert [int(row["row"]) for row in shown] == expected.tolist()
+    assert [row["truth"] for row in shown] == y[expected].tolist()
+    assert [row["answer"] for row in shown] == answer[expected].tolist()
+    assert [row["example"] for row in shown] == [f"image {i}" for i in expected]
+
+
+def test_pairs_part_at_their_node(digits_clf, digits_report):
+    tree = digits_clf[0].tree_
+    for row in digits_report.content["pairs"]:
+        start, split, stop = (getattr(tree, name)[row["node"]] for name in ("start", "split", "stop"))
+        assert start <= row["first_leaf"] < split <= row["second_leaf"] < stop
+        assert tree.leaf_labels[row["first_leaf"]] == row["first"]
+
+
+def test_drawn_ledger_sums_to_the_total(digits_report):
+    data = digits_report.content["data"]
+    assert sum(data["tree"]["nll"]) == pytest.approx(data["total"], rel=1e-3)
+    assert data["tree"]["colourings"][-1]["diverging"]  # there is internal calibration
+
+
+def test_drawn_classes_are_counted_by_leaf(digits_clf, digits_report, proba):
+    clf, _, y = digits_clf
+    drawn = digits_report.content["data"]["tree"]
+    codes = np.searchsorted(clf.classes_, y)
+    for leaf, name in enumerate(drawn["names"]):
+        own = y == name
+        assert drawn["class_rows"][leaf] == own.sum()
+        right = (proba[own].argmax(axis=1) == codes[own]).mean()
+        assert drawn["class_right"][leaf] == pytest.approx(right, rel=1e-3)
+        loss = -np.log(proba[own, codes[own]]).mean()
+        assert drawn["class_nll"][leaf] == pytest.approx(loss, rel=1e-3)
+
+
+def test_weights_are_counts(digits_clf):
+    clf, X, y = digits_clf
+    X, y = X[:200], y[:200]
+    times = np.random.default_rng(0).integers(0, 3, len(y))
+    times[-1] = 0
+    weighted = make(clf, X, y, sample_weight=times, created=CREATED).content
+    repeated = make(clf, np.repeat(X, times, axis=0), np.repeat(y, times), created=CREATED).content
+    for part in ("headline", "headline_basis", "bands", "classes", "pairs"):
+        assert weighted[part] == repeated[part]
+    assert [tile["value"] for tile in weighted["tiles"]] == [tile["value"] for tile in repeated["tiles"]]
+    assert weighted["data"]["tree"]["class_rows"] == repeated["data"]["tree"]["class_rows"]
+
+
+def test_facts_name_the_model(digits_report):
+    facts = dict(digits_report.content["facts"])
+    assert facts["Classes"] == "10"
+    assert facts["Model at each node"] == "LogisticRegression()"
+    assert (facts["Calibration of the nodes"], facts["Calibration of the whole"]) == ("platt", "vector")
+    assert "scikit-learn" in facts["Software"]
+    assert dict(digits_report.content["parameters"])["random_state"] == "0"
+
+
+@pytest.mark.parametrize("external", ["temperature", None])
+def test_two_classes(rows, external):
+    X, y = rows(["no", "yes"])
+    report = make(fitted(X, y, external_calibration=external), X, y.astype(str))
+    assert len(report.content["data"]["cuts"]["stages"]) == (1 if external is None else 2)
+    assert [tile["name"] for tile in report.content["tiles"]] == [
+        "Right",
+        "Average gap",
+        "Loss",
+        "Squared error",
+    ]
+
+
+def test_one_row(digits_clf):
+    clf, X, y = digits_clf
+    content = make(clf, X[:1], y[:1]).content
+    assert "So few rows" in content["headline_basis"]
+    assert any("9 of the 10 classes have no row" in sentence for sentence in content["summary"])
+
+
+def test_all_right(iris):
+    X, y = iris
+    clf = NestedDichotomyClassifier(random_state=0).fit(X, y)
+    easy = y == 0
+    content = make(clf, X[easy], y[easy]).content
+    assert content["mistakes"] == []
+
+
+def test_nodes_that_answer_0_or_1(rows):
+    X, y = rows(["a", "b", "c"])
+    clf = fitted(X, y, estimator=DecisionTreeClassifier(random_state=0), external_calibration=None)
+    X, y = rows(["a", "b", "c"], seed=1)
+    content = make(clf, X, y.astype(str)).content
+    loss = next(tile["value"] for tile in content["tiles"] if tile["name"] == "Loss")
+    assert float(loss) == pytest.approx(
+        -clf.predict_log_proba(X)[np.arange(len(y)), _codes(clf, y)].mean(), abs=5e-4
+    )
+
+
+def _codes(clf, y):
+    return np.searchsorted(clf.classes_, y.astype(str))
+
+
+@pytest.mark.parametrize("convert", [csr_array, np.float32])
+def test_rows_of_any_kind(digits, convert):
+    X, y = digits
+    X = convert(X)
+    clf = NestedDichotomyClassifier(random_state=0).fit(X[:600], y[:600])
+    assert make(clf, X[600:], y[600:]).content["data"]["tree"]["names"] == [
+        str(c) for c in clf.tree_.leaf_labels
+    ]
+
+
+def test_pipelines_are_reported_on(digits):
+    X, y = digits
+    pipeline = make_pipeline(StandardScaler(), NestedDichotomyClassifier(random_state=0)).fit(
+        X[:600], y[:600]
+    )
+    facts = dict(make(pipeline, X[600:], y[600:]).content["facts"])
+    assert facts["Model"] == "NestedDichotomyClassifier after StandardScaler"
+
+
+def test_labels_that_are_unknown_are_named(digits_clf):
+    clf, X, _ = digits_clf
+    with pytest.raises(ValueError, match="eleven"):
+        make(clf, X[:2], ["one", "eleven"])
+
+
+@pytest.mark.parametrize("examples", [["a"], "abc"])
+def test_examples_must_name_every_row(digits_clf, examples):
+    clf, X, y = digits_clf
+    with pytest.raises(ValueError, match="examples must name each of the 3 rows"):
+        make(clf, X[:3], y[:3], examples=examples)
+
+
+def test_a_thousand_classes_stay_under_five_megabytes(rows):
+    names = [f"class number {i} with quite a long name" for i in range(1000)]
+    X, y = rows(names, n_rows=3000)
+    clf = fitted(X, y, estimator=GaussianNB(var_smoothing=0.1), external_calibration="temperature")
+    report = make(clf, *(each[:2000] for each in (X, y.astype(str))))
+    assert len(report.html.encode()) < 2_000_000
