@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from statistics import median
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.race import ratio
+from benchmarks.race import seconds
 from dichotomies import NestedDichotomyClassifier
 from tests.reference import CalibratedNode, RecursiveNestedDichotomy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from benchmarks.problems import Problem
 
 HEADER = [
@@ -38,6 +42,8 @@ def race(
     ----------
     clone : classifier, optional
         What the other side clones, by default `estimator`.
+    repeats : int
+        Runs of our side, whose median is taken; the clones take long and run once.
     test_rows : int
         Rows to predict; the clones take long.
     """
@@ -62,10 +68,16 @@ def _one_race(
     )
     theirs = RecursiveNestedDichotomy(clone, tree.to_nested())
     _ = ours.fit(problem.X, problem.y).predict_proba(X_test[:10])  # compiles what is not compiled yet
-    fit = ratio(lambda: ours.fit(problem.X, problem.y), lambda: theirs.fit(problem.X, problem.y), repeats)
-    predict = ratio(lambda: ours.predict_proba(X_test), lambda: theirs.predict_proba(X_test), repeats)
+    clones_fit = seconds(lambda: theirs.fit(problem.X, problem.y), process_time)
+    fit = clones_fit / _median_seconds(lambda: ours.fit(problem.X, problem.y), repeats)
+    clones_predict = seconds(lambda: theirs.predict_proba(X_test), process_time)
+    predict = clones_predict / _median_seconds(lambda: ours.predict_proba(X_test), repeats)
     losses = [_nll(model.predict_proba(X_test), y_test) for model in (ours, theirs)]
     return f"{fit:.0f}x", f"{predict:.0f}x", f"{losses[0]:.3f} ({losses[1]:.3f})"
+
+
+def _median_seconds(work: Callable[[], Any], repeats: int) -> float:
+    return median(seconds(work, process_time) for _ in range(repeats))
 
 
 def _nll(proba: Any, y: Any) -> float:

@@ -14,13 +14,13 @@ TEXT = """
 # Boosted trees
 
 How many times as long one clone of scikit-learn's `AdaBoostClassifier` per node takes on the same tree, by
-plain recursion: fifty trees of depth 3, discrete boosting on both sides. One thread on either side.
-Calibrated clones: three folds, scikit-learn's own sigmoid, one more fit on all rows.
+plain recursion: fifty trees of depth 3, discrete boosting on both sides. One thread on either side;
+processor time. Calibrated clones: three folds, scikit-learn's own sigmoid, one more fit on all rows.
 """
 
 
 def main() -> None:
-    options = arguments(__doc__, repeats=1)
+    options = arguments(__doc__, repeats=3)
     theirs = AdaBoostClassifier(DecisionTreeClassifier(max_depth=3, random_state=0), n_estimators=50)
     rows = [
         race("discrete AdaBoost", problem, HistAdaBoostClassifier(), theirs, repeats=options.repeats)

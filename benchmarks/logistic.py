@@ -15,13 +15,13 @@ TEXT = """
 # Logistic regression
 
 How many times as long one scikit-learn clone per node takes on the same tree, by plain recursion. One
-thread on either side. Both have scikit-learn's default parameters. Calibrated clones: three folds, scikit-
-learn's own sigmoid, one more fit on all rows.
+thread on either side; processor time. Both have scikit-learn's default parameters. Calibrated clones: three
+folds, scikit- learn's own sigmoid, one more fit on all rows.
 """
 
 
 def main() -> None:
-    options = arguments(__doc__, repeats=1)
+    options = arguments(__doc__, repeats=3)
     warnings.simplefilter("ignore", ConvergenceWarning)  # of the clones
     cases = [
         ("dense", problems.letter()),

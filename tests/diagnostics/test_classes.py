@@ -7,9 +7,10 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import precision_score
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
-from dichotomies.diagnostics import Reliability, class_calibration, reliability
+from dichotomies.diagnostics import Reliability, class_calibration
 from dichotomies.diagnostics.classes import from_predictions
 from dichotomies.diagnostics.probabilities import Predictions
+from dichotomies.diagnostics.reliability import reliability
 from dichotomies.metrics import expected_calibration_error, reliability_curve
 
 
@@ -94,5 +95,24 @@ def test_bad_input_is_answered_with_a_sentence(bayes):
         class_calibration(clf, X[:3], y[:2])
     with pytest.raises(ValueError, match="pass labels= where not every class occurs"):
         Predictions.given([0, 1], np.ones((2, 3)) / 3)
+    for wrong, sentence in [
+        (np.full((2, 2), np.nan), "missing value"),
+        (np.log(np.full((2, 2), 0.5)), "has a probability of -0.69"),
+        (np.ones((2, 2)), "row 0 sums to 2"),
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            reliability(Predictions.given([0, 1], wrong))
+    with pytest.raises(ValueError, match="n_bins must be a whole number"):
+        class_calibration(clf, X, y, n_bins=0)
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        class_calibration(clf, X, y, level=1.5)
     with pytest.raises(ValueError, match="'x' is not one of the 10 classes"):
         reliability(Predictions.of_estimator(clf, X, y), pos_label="x")
+
+
+def test_one_score_per_row_is_that_of_the_second_class(rng):
+    score, y = rng.random(50), rng.random(50) < 0.5
+    one = reliability(Predictions.given(y, score), pos_label=True)
+    two = reliability(Predictions.given(y, np.column_stack([1 - score, score])), pos_label=True)
+    np.testing.assert_array_equal(one.hit, two.hit)
+    assert one.ece == pytest.approx(expected_calibration_error(y, score))

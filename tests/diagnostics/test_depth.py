@@ -137,6 +137,7 @@ def test_predicted_groups_are_the_most_probable_ones(calibrated, external):
     [
         ({"depths": [3, 2]}, "increasing order"),
         ({"depths": []}, "increasing order"),
+        ({"depths": [1.5]}, "whole numbers"),
         ({"n_bins": 0}, "n_bins must be a whole number"),
     ],
 )

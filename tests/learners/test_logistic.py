@@ -39,6 +39,10 @@ def _exact(**params):
     return LogisticRegression(**{"solver": "newton-cholesky", "tol": 1e-10, "max_iter": 10_000, **params})
 
 
+def _fast(**params):
+    return LogisticRegression(**{"tol": 1e-8, **params})
+
+
 def _as_dense(X):
     return X
 
@@ -51,7 +55,7 @@ def _assert_equal_to_clones(X, y, weight, folds, params, atol=1e-5):
         warnings.simplefilter("ignore", ConvergenceWarning)
         exactly = NodeTask(tree, X.astype(np.float64), y, weight)  # solvers stop early in single precision
         clones = GenericLearner(_exact(**params)).cross_fit(exactly, folds, EVERYTHING, random_state=rng)
-    learner = LogisticLearner.recognise(LogisticRegression(**params))
+    learner = LogisticLearner.recognise(_fast(**params))
     fast = learner.cross_fit(task, folds, EVERYTHING, random_state=rng)
     pairs = zip([clones.full, *clones.members], [fast.full, *fast.members], strict=True)
     for expected, answer in pairs:
@@ -91,7 +95,7 @@ def test_coefficients_equal_scikit_learns(digits):
         is_left = y[:few] < 5
         expected = _exact().fit(X[:few], is_left)
         task = NodeTask(ClassTree([1, 0], [0]), X[:few], is_left.astype(int))
-        scorer = LogisticLearner.recognise(LogisticRegression()).fit(task, random_state=None)
+        scorer = LogisticLearner.recognise(_fast()).fit(task, random_state=None)
         scale_of = np.abs(expected.coef_).max()
         np.testing.assert_allclose(scorer.weights, expected.coef_, rtol=0, atol=1e-5 * scale_of)
         np.testing.assert_allclose(scorer.intercept, expected.intercept_, rtol=1e-4)
@@ -100,10 +104,43 @@ def test_coefficients_equal_scikit_learns(digits):
 def test_the_nested_dichotomy_equals_the_recursive_reference(digits):
     X, y = digits
     nested = [[[0, 1], [2, 3]], [[4, [5, 6]], [7, [8, 9]]]]
-    clf = Uncalibrated(LogisticRegression(), structure=nested).fit(X, y)
+    clf = Uncalibrated(_fast(), structure=nested).fit(X, y)
     assert clf.learner_.startswith("logistic: ")
     reference = RecursiveNestedDichotomy(_exact(), nested).fit(X, y)
     np.testing.assert_allclose(clf.predict_proba(X), reference.predict_proba(X), rtol=0, atol=1e-5)
+
+
+def _like(X, rows):
+    return rows if isinstance(X, np.ndarray) else csr_array(rows)
+
+
+def _objective(scorer, task):
+    """What every node minimises, for C = 1."""
+    log_odds, total = scorer.log_odds(task.X), np.empty(task.tree.n_nodes)
+    columns = task.X.shape[1]
+    weights = scorer.log_odds(_like(task.X, np.eye(columns))) - scorer.log_odds(
+        _like(task.X, np.zeros((1, columns)))
+    )
+    for node in range(task.tree.n_nodes):
+        rows, is_left = task.rows(node)
+        margin = np.where(is_left, 1, -1) * log_odds[rows, node]
+        total[node] = -log_expit(margin).sum() + 0.5 * (weights[:, node] ** 2).sum()
+    return total
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("n_rows", [90, 400, 1797])
+def test_at_the_default_tolerance_the_optimum_is_at_least_as_near_as_the_clones(digits, kind, n_rows):
+    X, y = digits
+    tree = ClassTree(list(range(10)), [3, 1, 2, 0, 4, 7, 5, 6, 8])
+    task = NodeTask(tree, kind(X[:n_rows]), y[:n_rows])
+    estimator = LogisticRegression(max_iter=10_000)
+    clones = GenericLearner(estimator).fit(task, random_state=np.random.RandomState(0))
+    best = _objective(LogisticLearner.recognise(_fast()).fit(task, random_state=None), task)
+    ours = _objective(LogisticLearner.recognise(estimator).fit(task, random_state=None), task)
+    theirs = _objective(clones, task)
+    assert (ours - best <= np.maximum(theirs - best, 1e-6 * best)).all()
+    assert (ours - best).sum() < (theirs - best).sum()
 
 
 def test_unsorted_indices_duplicates_and_explicit_zeros_change_nothing(digits):
@@ -124,7 +161,7 @@ def test_unsorted_indices_duplicates_and_explicit_zeros_change_nothing(digits):
     expected = messy.copy()
     expected.sum_duplicates()
     tree = ClassTree(list(range(10)), list(range(9)))
-    learner = LogisticLearner.recognise(LogisticRegression(tol=1e-7))
+    learner = LogisticLearner.recognise(_fast())
     a, b = (
         learner.fit(NodeTask(tree, rows, y), random_state=None).log_odds(expected)
         for rows in (messy, expected)
@@ -156,7 +193,7 @@ def test_degenerate_nodes_are_finite(rng, C, kind):
 def test_two_separable_rows_equal_scikit_learn():
     X, y = np.array([[-1.0, 2.0], [1.0, 0.0]]), np.array([0, 1])
     for C in (1e-3, 1.0, 1e3):
-        clf = Uncalibrated(LogisticRegression(C=C)).fit(X, y)
+        clf = Uncalibrated(_fast(C=C)).fit(X, y)
         np.testing.assert_allclose(
             clf.predict_proba(X), _exact(C=C).fit(X, y).predict_proba(X), rtol=0, atol=1e-6
         )
@@ -249,7 +286,7 @@ def test_a_tree_of_two_leaves_equals_the_classifier_on_its_own():
     X, y = load_breast_cancer(return_X_y=True)
     X = scale(X)
     alone = TunedLogisticRegression(random_state=0).fit(X, y)
-    clf = Uncalibrated(TunedLogisticRegression(random_state=0)).fit(X, y)
+    clf = Uncalibrated(TunedLogisticRegression(random_state=0, tol=1e-8)).fit(X, y)
     assert clf.learner_.startswith("tuned-logistic: ")
     np.testing.assert_allclose(clf.predict_proba(X), alone.predict_proba(X), rtol=0, atol=1e-5)
     expected = _exact(C=alone.C_).fit(X, y)

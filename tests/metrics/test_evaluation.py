@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import coo_array, csr_array
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 
 from dichotomies import NestedDichotomyClassifier, metrics
@@ -213,13 +213,24 @@ def test_its_reliability_curve_is_that_of_the_function(predictions):
 def test_labels_the_classifier_does_not_know_are_named(iris):
     X, y = iris
     clf = LogisticRegression(max_iter=1000).fit(X[y < 2], y[y < 2])
-    with pytest.raises(ValueError, match="no column of y_proba stands for: 2"):
+    with pytest.raises(ValueError, match="not among the 2 classes with a probability: 2"):
         evaluate(clf, X, y)
+
+
+def test_outcomes_of_one_kind_only_are_read_as_by_the_metrics():
+    score = [0.5, 0.75]
+    evaluation = Evaluation.from_predictions([1, 1], score)
+    assert evaluation.metrics["nll"] == pytest.approx(metrics.negative_log_likelihood([1, 1], score))
+    assert evaluation.labels.tolist() == [0, 1]
 
 
 def test_unfitted_classifiers_and_wrong_chunks_are_refused(iris, random_predictions):
     with pytest.raises(ValueError, match="LogisticRegression has no classes_"):
         evaluate(LogisticRegression(), *iris)
+    with pytest.raises(TypeError, match="Perceptron gives no probabilities"):
+        evaluate(Perceptron().fit(*iris), *iris)
+    with pytest.raises(ValueError, match="chunk_rows must be a whole number, 1 or more, got 0"):
+        evaluate(LogisticRegression(max_iter=1000).fit(*iris), *iris, chunk_rows=0)
     y, proba = random_predictions
     for chunks, message in [
         ([proba[:100]], "y_true has 600 rows, but the chunks of probabilities only 100"),
@@ -228,3 +239,14 @@ def test_unfitted_classifiers_and_wrong_chunks_are_refused(iris, random_predicti
     ]:
         with pytest.raises(ValueError, match=message):
             Evaluation.from_chunks(y, chunks, labels=range(6))
+
+
+def test_intervals_end_where_the_metric_does():
+    rng = np.random.default_rng(6)  # with these rows the interval would begin below 0
+    proba = rng.dirichlet(np.ones(6), size=60)
+    y = [rng.choice(6, p=p) for p in proba]  # calibrated: errors are close to 0
+    evaluation = Evaluation.from_predictions(y, proba, labels=range(6), n_resamples=100)
+    for name, (estimate, lower, upper) in evaluation.intervals.items():
+        assert lower <= estimate <= upper
+        assert lower >= 0 or name == "ece_debiased"
+    assert evaluation.intervals["ece_top_5"].lower == 0

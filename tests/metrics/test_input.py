@@ -32,13 +32,15 @@ every_metric = pytest.mark.parametrize("metric", METRICS, ids=lambda metric: met
             "one column for each of the 2 classes, got 3.*labels=",
         ),
         ([0, 1], [[0.5, 0.5], [0.5, 0.5]], {"labels": [0, 1, 2]}, "each of the 3 classes, got 2 columns"),
-        (["a", "x"], np.eye(2), {"labels": ["a", "b"]}, "no column of y_proba stands for: 'x'"),
+        (["a", "x"], np.eye(2), {"labels": ["a", "b"]}, "not among the 2 classes with a probability: 'x'"),
         ([0, 1], np.eye(2), {"labels": [0, 0]}, "labels must be different"),
         ([0, 1], [[0.5, 0.6], [0.5, 0.5]], {}, "row 0 sums to 1.1"),
         ([0, 1], [[0.5, 0.5], [1.5, -0.5]], {}, "row 1 has a probability of -0.5"),
         ([0, 1], [[0.5, 0.5], [np.nan, 0.5]], {}, "row 1 has a missing value"),
         ([0, 1, 1], np.eye(2), {}, "y_true has 3 rows and y_proba 2"),
         ([[0, 1]], np.eye(2), {}, "y_true must have one label per row"),
+        (np.array(["a", None]), np.eye(2), {}, "missing labels; that of row 1 is None"),
+        ([0.0, np.nan], np.eye(2), {}, "missing labels; that of row 1 is nan"),
         ([0, 1], np.zeros((2, 2, 2)), {}, "must have shape"),
         ([0, 1], [["a", "b"], ["c", "d"]], {}, "y_proba must hold numbers"),
         ([0, 1], [0.5, 1.5], {}, "between 0 and 1; row 1 has 1.5"),
@@ -65,15 +67,21 @@ def test_settings_are_checked():
     for call, message in [
         (
             lambda: metrics.expected_calibration_error([0], [0.5], n_bins=0),
-            "n_bins must be at least 1, got 0",
+            "n_bins must be a whole number, 1 or more, got 0",
         ),
+        (lambda: metrics.expected_calibration_error([0], [0.5], n_bins=2.5), "n_bins must be a whole number"),
+        (lambda: RowFacts.from_predictions([0], [0.5], top_k=3), r"sequence of numbers from 1 on.*got 3"),
+        (lambda: RowFacts.from_predictions([0], [0.5], top_k=(0, 1)), "sequence of numbers from 1 on"),
         (lambda: metrics.expected_calibration_error([0], [0.5], strategy="x"), "strategy must be one of"),
         (
             lambda: metrics.debiased_calibration_error([0], [0.5], norm="max"),
             "norm must be one of 'l1', 'l2'",
         ),
         (lambda: metrics.top_k_accuracy([0, 1], np.eye(2), k=0), "k must be at least 1, got 0"),
-        (lambda: metrics.expected_calibration_error([0, 1], np.eye(2), kind="top-k", k=0), "none below 1"),
+        (
+            lambda: metrics.expected_calibration_error([0, 1], np.eye(2), kind="top-k", k=0),
+            "k must be at least 1",
+        ),
         (lambda: metrics.negative_log_likelihood([0], [0.5], clip=0), "clip must lie between 0 and 1"),
         (lambda: metrics.reliability_curve([0], [0.5], interval="x"), "interval must be one of"),
         (lambda: metrics.reliability_curve([0], [0.5], confidence_level=1), "confidence_level must lie"),
@@ -136,5 +144,5 @@ def test_ten_thousand_classes_in_single_precision(rng):
 
 
 def test_unknown_labels_are_named_but_not_all():
-    with pytest.raises(ValueError, match=r"stands for: 5, 6, 7, 8, 9 and 5 more\. Leave out"):
+    with pytest.raises(ValueError, match=r"with a probability: 5, 6, 7, 8, 9 and 5 more\. Leave out"):
         metrics.accuracy(np.arange(15), np.full((15, 5), 0.2), labels=range(5))

@@ -10,6 +10,7 @@ import pytest
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
@@ -54,6 +55,60 @@ def rendered(display):
 def test_every_display_renders_into_a_new_figure(display, scored):
     picture = rendered(display.from_estimator(*scored))
     assert picture.std() > 10  # something is drawn
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_every_display_draws_into_axes_put_anywhere(display, scored):
+    ax = plt.figure().add_axes([0.3, 0.2, 0.6, 0.7])
+    drawn = display.from_estimator(*scored, ax=ax)
+    assert drawn.figure_ is ax.figure
+    assert min(each.get_position().x0 for each in ax.figure.axes) >= 0.3 - 1e-9
+    rendered(drawn)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_labels_are_written_as_they_are(display, iris):
+    X, y = iris
+    labels = np.array([r"$\foo$", "$5 or $6", "_b"])[y]
+    clf = NestedDichotomyClassifier(random_state=0).fit(X, labels)
+    rendered(display.from_estimator(clf, X, labels))
+
+
+def test_names_of_models_are_written_as_they_are(scored):
+    clf, X, y = scored
+    drawn = ReliabilityDisplay.from_estimator({r"$\foo$": clf}, X, y)
+    rendered(drawn)
+    assert drawn.lines_[0].get_label().startswith(r"\$\foo\$: ECE")
+
+
+@pytest.mark.parametrize("display", [DepthReliabilityDisplay, DepthCalibrationDisplay, LedgerDisplay])
+def test_models_without_a_tree_are_refused_in_a_sentence(display, digits):
+    X, y = digits
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        display.from_estimator(NestedDichotomyClassifier(), X, y)
+    with pytest.raises(TypeError, match="not a GaussianNB"):
+        display.from_estimator(GaussianNB().fit(X, y), X, y)
+
+
+def test_the_colour_bar_of_the_ledger_leaves_room_for_the_labels(scored):
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4))  # no layout engine
+    drawn = LedgerDisplay.from_estimator(*scored, ax=axes[1])
+    rendered(drawn)
+    bar = figure.axes[-1].get_tightbbox()
+    assert bar.y1 < drawn.ax_.xaxis.label.get_window_extent().y0
+
+
+def test_one_score_per_row_is_drawn_as_the_probability_of_the_event(rng):
+    score = rng.random(200)
+    drawn = ReliabilityDisplay.from_predictions(rng.random(200) < score, score)
+    assert drawn.counts_ax_.get_xlabel() == "probability of True"
+    assert drawn.curves["model"].count[:10].sum() > 0  # scores below one half, too
+
+
+def test_no_models_are_refused(scored):
+    _, X, y = scored
+    with pytest.raises(ValueError, match="no model to draw"):
+        ReliabilityDisplay.from_estimator({}, X, y)
 
 
 @pytest.mark.parametrize("display", DISPLAYS)

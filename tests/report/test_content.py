@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies import NestedDichotomyClassifier
-from dichotomies.report import make
+from dichotomies.report import make, summary
 from tests.report.conftest import CREATED, fitted
 
 
@@ -129,6 +129,7 @@ def test_one_row(digits_clf):
     clf, X, y = digits_clf
     content = make(clf, X[:1], y[:1]).content
     assert "So few rows" in content["headline_basis"]
+    assert content["tiles"][0]["interval"].startswith("20.7")  # not 100 % to 100 %: one row says little
     assert any("9 of the 10 classes have no row" in sentence for sentence in content["summary"])
 
 
@@ -138,6 +139,22 @@ def test_all_right(iris):
     easy = y == 0
     content = make(clf, X[easy], y[easy]).content
     assert content["mistakes"] == []
+    assert all(float(pair["mass"]) >= 0.5 for pair in content["pairs"])
+    assert make(clf, X[:1], y[:1]).content["pairs"] == []  # never expected to be confused
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "harms"), [(1.0, 0.9, False), (1.0, 1.1, True), (1.0, 1.0001, False)]
+)
+def test_calibration_that_did_harm_is_said_to(before, after, harms):
+    assert ("did harm" in summary._harm(before, after)) == harms
+
+
+def test_a_loss_beyond_words_is_not_made_up(digits):
+    X, y = digits
+    clf = NestedDichotomyClassifier(GaussianNB(), external_calibration=None, random_state=0)
+    content = make(clf.fit(X[:300], y[:300]), X[300:600], y[300:600]).content
+    assert any("less than 1 in 1,000,000,000 (" in sentence for sentence in content["summary"])
 
 
 def test_nodes_that_answer_0_or_1(rows):
@@ -178,6 +195,12 @@ def test_labels_that_are_unknown_are_named(digits_clf):
     clf, X, _ = digits_clf
     with pytest.raises(ValueError, match="eleven"):
         make(clf, X[:2], ["one", "eleven"])
+
+
+def test_examples_may_be_any_iterable(digits_clf):
+    clf, X, y = digits_clf
+    named = make(clf, X, y, examples=(f"row {i}" for i in range(len(y)))).content["mistakes"]
+    assert all(line["example"] == f"row {line['row']}" for line in named)
 
 
 @pytest.mark.parametrize("examples", [["a"], "abc"])

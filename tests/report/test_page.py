@@ -93,3 +93,11 @@ def _mode_of_a_new_file(folder):
     made = folder / "new"
     made.touch()
     return made.stat().st_mode & 0o777
+
+
+def test_places_that_cannot_hold_a_file_are_named(digits_report, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"There is no folder .*missing to save"):
+        digits_report.save(tmp_path / "missing" / "report.html")
+    with pytest.raises(IsADirectoryError, match="is a folder; give the name of a file"):
+        digits_report.save(tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -82,9 +82,16 @@ def boost(
     n_features = bins.codes.shape[1]
     codes = np.empty((n_features, len(taken)), dtype=np.uint8)
     features, offsets = np.empty(n_features, dtype=np.int64), np.empty(n_features + 1, dtype=np.int64)
-    local_bins = np.empty(256 * n_features, dtype=np.int64)
-    n_varying = local_codes(bins.codes, taken, codes, features, offsets, local_bins)
-    names = Names(features, offsets, local_bins, bins.lowest, bins.highest)
+    first_bin, last_bin = (
+        np.empty(256 * n_features, dtype=np.int64),
+        np.empty(256 * n_features, dtype=np.int64),
+    )
+    # a cut that is best but leaves too few rows in a leaf does not count, so the others have to be seen
+    merge = boosting.kind != GRADIENT and boosting.min_rows == 1
+    n_varying = local_codes(
+        bins.codes, taken, len(negative), merge, codes, features, offsets, first_bin, last_bin
+    )
+    names = Names(features, offsets, first_bin, last_bin, taken, bins)
     n_channels = 2 if boosting.min_rows == 1 else 3
     amounts = np.ones((3, len(taken)), dtype=np.int64)
     rows = Rows(codes[:n_varying], offsets[: n_varying + 1], len(negative), amounts)

@@ -1,6 +1,6 @@
 """Boosted trees as flat arrays, and what says how to train them."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -78,23 +78,25 @@ class Ensembles(NamedTuple):
 
 
 class Names(NamedTuple):
-    """What the local features and bins of a training set are.
+    """What the local rows, features and bins of a training set are.
 
     Attributes
     ----------
     features : (n_local_features,)
     offsets : (n_local_features + 1,)
-        Where the bins of each begin in `bins`, and the end.
-    bins : (n_local_bins,)
-    lowest, highest : (n_features, max_bins)
-        The lowest and highest value in each bin.
+        Where the bins of each begin in `first_bin` and `last_bin`, and the end.
+    first_bin, last_bin : (n_local_bins,)
+        The first and the last of the bins that each local bin is made of.
+    rows : (n_local_rows,)
+    bins : Bins
     """
 
     features: IntArray
     offsets: IntArray
-    bins: IntArray
-    lowest: FloatArray
-    highest: FloatArray
+    first_bin: IntArray
+    last_bin: IntArray
+    rows: IntArray
+    bins: Bins
 
 
 @kernel
@@ -105,9 +107,35 @@ def keep_cuts(tree: Tree, names: Names, k: int, t: int, out: Ensembles) -> None:
         out.feature[k, t, node] = -1
         out.threshold[k, t, node] = np.inf
         if local >= 0:
-            feature, first = names.features[local], names.offsets[local]
-            below = names.highest[feature, names.bins[first + tree.last_bin[node]]]
-            above = names.lowest[feature, names.bins[first + tree.next_bin[node]]]
+            feature = names.features[local]
+            below = names.bins.highest[feature, last_bin_left(tree, names, node)]
+            above = names.bins.lowest[feature, first_bin_right(tree, names, node)]
             middle = below / 2.0 + above / 2.0
             out.feature[k, t, node] = feature
             out.threshold[k, t, node] = middle if middle < above else below
+
+
+@kernel
+def last_bin_left(tree: Tree, names: Names, node: int) -> Any:
+    """The last bin left of a node's cut that has rows of the node."""
+    local, child = tree.feature[node], 2 * node + 1
+    at = names.offsets[local] + tree.last_bin[node]
+    if names.first_bin[at] == names.last_bin[at]:
+        return names.last_bin[at]
+    last = names.first_bin[at]
+    for place in range(tree.begin[child], tree.end[child]):
+        last = max(last, np.int64(names.bins.codes[names.rows[tree.order[place]], names.features[local]]))
+    return last
+
+
+@kernel
+def first_bin_right(tree: Tree, names: Names, node: int) -> Any:
+    """The first bin right of a node's cut that has rows of the node."""
+    local, child = tree.feature[node], 2 * node + 2
+    at = names.offsets[local] + tree.next_bin[node]
+    if names.first_bin[at] == names.last_bin[at]:
+        return names.first_bin[at]
+    first = names.last_bin[at]
+    for place in range(tree.begin[child], tree.end[child]):
+        first = min(first, np.int64(names.bins.codes[names.rows[tree.order[place]], names.features[local]]))
+    return first

@@ -5,14 +5,25 @@ of a node are one segment of `order`. Of two siblings only the smaller is summed
 histogram is what that leaves of their parent's.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dichotomies._kernels.compile import kernel
-from dichotomies._kernels.histograms import Codes, add_all, add_some
-from dichotomies._kernels.tree_splits import LEAST_HESSIAN, gini_cut, newton_cut
+from dichotomies._kernels.feature_rounds import start_round
+from dichotomies._kernels.histograms import Codes, add_rows
+from dichotomies._kernels.tree_splits import (
+    LEAST_HESSIAN,
+    MAX_BINS,
+    Room,
+    gini_cut,
+    newton_cut,
+    room_for_cuts,
+)
 from dichotomies._typing import FloatArray, IntArray
+
+#: So many features are summed up together.
+TOGETHER = 4
 
 #: Impurity that counts as none, as in scikit-learn.
 PURE = float(np.finfo(np.float64).eps)
@@ -67,49 +78,57 @@ class Tree(NamedTuple):
     feature, last_bin, next_bin : (n_nodes,)
         Local feature of each node's cut, -1 for a leaf; the last local bin on its left that has rows, and
         the next on its right.
-    top, bottom : (n_nodes,)
-        How good the cut is, as a fraction.
+    score : (n_nodes,)
+        How good the cut is.
     begin, middle, end : (n_nodes,)
         The node's rows are ``order[begin:end]``; the positive ones, if apart, begin at ``middle``.
-    sums : (n_nodes, 2)
-        The first two amounts, summed up over the node's rows.
+    sums, sums_left : (n_nodes, 2)
+        The first two amounts, summed up over the node's rows and over those left of its cut.
     order, aside : (n_rows,)
         Row numbers by node, and room for half of them.
-    histograms : (2, n_leaves / 2, n_channels, n_bins)
-        Of the nodes of one level and the one before, in turns.
+    histograms : (2, n_leaves / 4, n_channels, n_bins)
+        Of the nodes of one level and the one before, in turns, as long as there is a level below to be cut.
+    of_few : (2, n_channels, TOGETHER * MAX_BINS)
+        Of two siblings below which nothing is cut, of a few features at a time.
+    room : Room
     """
 
     feature: IntArray
     last_bin: IntArray
     next_bin: IntArray
-    top: FloatArray
-    bottom: FloatArray
+    score: FloatArray
     begin: IntArray
     middle: IntArray
     end: IntArray
     sums: IntArray
+    sums_left: IntArray
     order: IntArray
     aside: IntArray
     histograms: IntArray
+    of_few: IntArray
+    room: Room
 
 
 @kernel
 def room_for_tree(max_depth: int, n_rows: int, n_bins: int, n_channels: int) -> Tree:
     """Room for a tree, to be grown in again and again."""
     n = 2 ** (max_depth + 1) - 1
+    n_stored = 2 ** max(max_depth - 2, 0)
     return Tree(
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
         np.empty(n),
-        np.empty(n),
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
         np.empty((n, 2), dtype=np.int64),
+        np.empty((n, 2), dtype=np.int64),
         np.empty(n_rows, dtype=np.int64),
         np.empty(n_rows, dtype=np.int64),
-        np.empty((2, 2 ** (max_depth - 1), n_channels, n_bins), dtype=np.int64),
+        np.empty((2, n_stored, n_channels, n_bins), dtype=np.int64),
+        np.empty((2, n_channels, TOGETHER * MAX_BINS), dtype=np.int64),
+        room_for_cuts(),
     )
 
 
@@ -130,12 +149,12 @@ def grow_tree(rows: Rows, growth: Growth, number: int, tree: Tree) -> None:
         for node in range(first, 2 * first + 1):
             if tree.feature[node] < 0:
                 continue
-            divide(rows, tree, node, here[node - first])
+            divide(rows, tree, node)
             if level + 1 < growth.max_depth:
-                small = 2 * (node - first)
-                search_children(
-                    rows, growth, number, tree, node, here[node - first], below[small : small + 2]
-                )
+                is_last = level + 2 == growth.max_depth
+                child = 2 * (node - first)
+                children = tree.of_few if is_last else below[child : child + 2]
+                search_children(rows, growth, number, tree, node, here[node - first], children, is_last)
 
 
 @kernel
@@ -145,62 +164,12 @@ def plant(rows: Rows, growth: Growth, number: int, tree: Tree) -> None:
     for i in range(n_rows):
         tree.order[i] = i
     tree.begin[0], tree.middle[0], tree.end[0] = 0, rows.n_negative, n_rows
-    split_by_side = not growth.newton
-    first_end = rows.n_negative if split_by_side else n_rows
-    second_begin = rows.n_negative if split_by_side else 0
-    tree.sums[0, 0] = rows.amounts[0, :first_end].sum()
-    tree.sums[0, 1] = rows.amounts[1, second_begin:].sum()
+    tree.sums[0, 0] = rows.amounts[0, : n_rows if growth.newton else rows.n_negative].sum()
+    tree.sums[0, 1] = rows.amounts[1, 0 if growth.newton else rows.n_negative :].sum()
     if not may_split(growth, tree, 0):
         return
     histogram = tree.histograms[0, 0]
-    histogram[:] = 0
-    n_features = len(rows.offsets) - 1
-    f, step = round_of_features(rows, number, 0)
-    for _ in range(n_features):
-        f = (f + step) % n_features
-        bins = histogram[:, rows.offsets[f] : rows.offsets[f + 1]]
-        add_all(rows.codes[f], rows.amounts[0], 0, first_end, bins[0])
-        add_all(rows.codes[f], rows.amounts[1], second_begin, n_rows, bins[1])
-        if growth.min_rows > 1:
-            add_all(rows.codes[f], rows.amounts[2], 0, n_rows, bins[2])
-        consider(growth, tree, 0, f, bins)
-
-
-@kernel
-def round_of_features(rows: Rows, number: int, node: int) -> tuple[Any, Any]:
-    """Where to begin going round the features, and by which step: differs by rows, tree and node.
-
-    The first of equally good features is taken. In a small node many features are: were the order always the
-    same, all trees would look at the same corner of an image, where scikit-learn's, which go through the
-    features in random order, look everywhere. Here the order is scrambled by how many different values the
-    rows have, so that nothing is random.
-    """
-    n_features = len(rows.offsets) - 1
-    mixed: Any = np.uint64(0)
-    for part in (rows.offsets[n_features], rows.offsets[n_features // 2], number, node):
-        mixed = scramble(mixed + np.uint64(part))
-    first = np.int64(mixed % np.uint64(n_features))
-    step = np.int64((mixed >> np.uint64(32)) % np.uint64(n_features))
-    while not have_no_common_divisor(step, n_features):
-        step += 1
-    return first, step
-
-
-@kernel
-def scramble(x: Any) -> Any:
-    """Mix 64 bits (the finaliser of SplitMix64: Steele, Lea & Flood 2014)."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@kernel
-def have_no_common_divisor(a: Any, b: Any) -> bool:
-    """Whether steps of `a` visit all of `b` places (Euclid)."""
-    while b:
-        a, b = b, a % b
-    return bool(a == 1)
+    search(rows, growth, (number, 0), tree, (0, 0), (True, False), (histogram, histogram, histogram), False)
 
 
 @kernel
@@ -208,52 +177,21 @@ def may_split(growth: Growth, tree: Tree, node: int) -> bool:
     """Whether to look for a cut; if so, set what it has to beat."""
     n_rows = tree.end[node] - tree.begin[node]
     a, b = float(tree.sums[node, 0]), float(tree.sums[node, 1])
-    tree.top[node], tree.bottom[node] = -1.0, 1.0
+    tree.score[node] = -1.0
     if growth.newton:
         a, b = growth.unit * a, growth.unit * b
-        if node > 0:
-            tree.top[node], tree.bottom[node] = a * a, b + growth.l2_regularization + LEAST_HESSIAN
-        else:  # the root's value is 0, whatever its gradient
-            tree.top[node] = 0.0
+        # the root's value is 0, whatever its gradient
+        tree.score[node] = a * a / (b + growth.l2_regularization + LEAST_HESSIAN) if node > 0 else 0.0
     elif 2.0 * a * b <= PURE * (a + b) * (a + b):
         return False
     return bool(n_rows >= 2 * growth.min_rows)
 
 
 @kernel
-def consider(growth: Growth, tree: Tree, node: int, feature: int, bins: IntArray) -> None:
-    """Cut the node by this feature if that is better than what was found before."""
-    best = (tree.top[node], tree.bottom[node], -1, -1)
-    first, second = tree.sums[node]
-    n_rows = tree.end[node] - tree.begin[node]
-    counts = bins[len(bins) - 1]
-    if growth.newton:
-        found = newton_cut(
-            bins[0],
-            bins[1],
-            counts,
-            first,
-            second,
-            n_rows,
-            growth.min_rows,
-            growth.unit,
-            growth.l2_regularization,
-            growth.min_hessian,
-            best,
-        )
-    else:
-        found = gini_cut(bins[0], bins[1], counts, first, second, n_rows, growth.min_rows, best)
-    if found[2] >= 0:
-        tree.top[node], tree.bottom[node], tree.last_bin[node], tree.next_bin[node] = found
-        tree.feature[node] = feature
-
-
-@kernel
-def divide(rows: Rows, tree: Tree, node: int, histogram: IntArray) -> None:
+def divide(rows: Rows, tree: Tree, node: int) -> None:
     """Hand the rows of a node to its children, each side in its order."""
     left, right = 2 * node + 1, 2 * node + 2
-    feature, last = tree.feature[node], tree.last_bin[node]
-    codes, order = rows.codes[feature], tree.order
+    codes, order, last = rows.codes[tree.feature[node]], tree.order, tree.last_bin[node]
     kept, moved = tree.begin[node], 0
     tree.middle[left] = tree.middle[right] = -1
     for k in range(tree.begin[node], tree.end[node]):
@@ -272,17 +210,26 @@ def divide(rows: Rows, tree: Tree, node: int, histogram: IntArray) -> None:
     tree.middle[right] += kept
     tree.begin[left], tree.end[left] = tree.begin[node], kept
     tree.begin[right], tree.end[right] = kept, tree.end[node]
-    begin = rows.offsets[feature]
     for channel in range(2):
-        tree.sums[left, channel] = histogram[channel, begin : begin + last + 1].sum()
-        tree.sums[right, channel] = tree.sums[node, channel] - tree.sums[left, channel]
+        tree.sums[left, channel] = tree.sums_left[node, channel]
+        tree.sums[right, channel] = tree.sums[node, channel] - tree.sums_left[node, channel]
 
 
 @kernel
 def search_children(
-    rows: Rows, growth: Growth, number: int, tree: Tree, node: int, parent: IntArray, children: IntArray
+    rows: Rows,
+    growth: Growth,
+    number: int,
+    tree: Tree,
+    node: int,
+    parent: IntArray,
+    children: IntArray,
+    is_last: bool,
 ) -> None:
-    """Find the cuts of both children of a node, and write their histograms."""
+    """Find the cuts of both children of a node, and write their histograms.
+
+    Where nothing below them is cut, there is room for a few features' bins only, and no need of more.
+    """
     left, right = 2 * node + 1, 2 * node + 2
     search_left, search_right = may_split(growth, tree, left), may_split(growth, tree, right)
     if not (search_left or search_right):
@@ -292,25 +239,128 @@ def search_children(
     search_small = search_left if left_is_small else search_right
     search_large = search_right if left_is_small else search_left
     of_small, of_large = children[0 if left_is_small else 1], children[1 if left_is_small else 0]
-    begin, end = tree.begin[small], tree.end[small]
-    first_end = end if growth.newton else tree.middle[small]
-    second_begin = begin if growth.newton else tree.middle[small]
-    n_channels = parent.shape[0]
-    n_features = len(rows.offsets) - 1
-    f, step = round_of_features(rows, number, node)
-    for _ in range(n_features):
-        f = (f + step) % n_features
-        a, b = rows.offsets[f], rows.offsets[f + 1]
-        bins = of_small[:, a:b]
-        bins[:] = 0
-        add_some(rows.codes[f], rows.amounts[0], tree.order, begin, first_end, bins[0])
-        add_some(rows.codes[f], rows.amounts[1], tree.order, second_begin, end, bins[1])
+    histograms = (parent, of_small, of_large)
+    search(
+        rows, growth, (number, node), tree, (small, large), (search_small, search_large), histograms, is_last
+    )
+
+
+@kernel
+def search(
+    rows: Rows,
+    growth: Growth,
+    turn: tuple[int, int],
+    tree: Tree,
+    siblings: tuple[int, int],
+    wanted: tuple[bool, bool],
+    histograms: tuple[IntArray, IntArray, IntArray],
+    is_last: bool,
+) -> None:
+    """Find the cuts of a node, whose rows are summed up, and of its sibling, which has the rest.
+
+    What is called for every feature gets single arrays: handing on a whole tree takes longer than the work.
+
+    Parameters
+    ----------
+    turn : (number of the tree, node)
+        Decide the order of features.
+    siblings, wanted
+        The node and its sibling, and whether to find the cut of each.
+    histograms : (of the parent, of the node, of its sibling)
+        The last two are written; by `is_last` they have room for a few features only.
+    """
+    (small, large), (parent, of_small, of_large) = siblings, histograms
+    begin, middle, end = tree.begin[small], tree.middle[small], tree.end[small]
+    first_rows = tree.order[begin : end if growth.newton else middle]
+    second_rows = tree.order[begin if growth.newton else middle : end]
+    all_rows = tree.order[begin:end]
+    codes, offsets, room = rows.codes, rows.offsets, tree.room
+    small_sums, large_sums = tree.sums[small], tree.sums[large]
+    n_features, n_channels = len(offsets) - 1, len(of_small)
+    features, places = np.empty(TOGETHER, dtype=np.int64), np.empty(TOGETHER, dtype=np.int64)
+    f, step = start_round(offsets, turn[0], turn[1])
+    for done in range(0, n_features, TOGETHER):
+        n = min(TOGETHER, n_features - done)
+        for j in range(n):
+            f = (f + step) % n_features
+            features[j], places[j] = f, j * MAX_BINS if is_last else offsets[f]
+            clear(of_small, places[j], places[j] + offsets[f + 1] - offsets[f])
+        add_rows(codes, rows.amounts[0], first_rows, features[:n], places, of_small[0])
+        add_rows(codes, rows.amounts[1], second_rows, features[:n], places, of_small[1])
         if growth.min_rows > 1:
-            add_some(rows.codes[f], rows.amounts[2], tree.order, begin, end, bins[2])
-        if search_small:
-            consider(growth, tree, small, f, bins)
-        if search_large:
-            for channel in range(n_channels):
-                for k in range(a, b):
-                    of_large[channel, k] = parent[channel, k] - of_small[channel, k]
-            consider(growth, tree, large, f, of_large[:, a:b])
+            add_rows(codes, rows.amounts[2], all_rows, features[:n], places, of_small[2])
+        for j in range(n):
+            a, width = places[j], offsets[features[j] + 1] - offsets[features[j]]
+            if wanted[0]:
+                first, second = of_small[0][a : a + width], of_small[1][a : a + width]
+                counts = of_small[n_channels - 1][a : a + width]
+                last = best_cut(growth, first, second, counts, small_sums, tree.score[small], room)
+                if last >= 0:
+                    keep(growth, tree, small, features[j], last, first, second)
+            if wanted[1]:
+                b = offsets[features[j]]
+                for channel in range(n_channels):
+                    subtract(
+                        parent[channel][b : b + width],
+                        of_small[channel][a : a + width],
+                        of_large[channel][a : a + width],
+                    )
+                first, second = of_large[0][a : a + width], of_large[1][a : a + width]
+                counts = of_large[n_channels - 1][a : a + width]
+                last = best_cut(growth, first, second, counts, large_sums, tree.score[large], room)
+                if last >= 0:
+                    keep(growth, tree, large, features[j], last, first, second)
+
+
+@kernel
+def best_cut(
+    growth: Growth,
+    first: IntArray,
+    second: IntArray,
+    counts: IntArray,
+    totals: IntArray,
+    best: float,
+    room: Room,
+) -> int:
+    """The last bin left of the best cut of a feature, -1 if none is better than `best`."""
+    if growth.newton:
+        return newton_cut(
+            first,
+            second,
+            counts,
+            totals,
+            growth.min_rows,
+            growth.unit,
+            growth.l2_regularization,
+            growth.min_hessian,
+            best,
+            room,
+        )
+    return gini_cut(first, second, counts, totals, growth.min_rows, best, room)
+
+
+@kernel
+def keep(
+    growth: Growth, tree: Tree, node: int, feature: int, last: int, first: IntArray, second: IntArray
+) -> None:
+    """Cut a node by this feature, behind that bin."""
+    following = last + 1
+    while not growth.newton and first[following] + second[following] == 0:
+        following += 1
+    tree.feature[node], tree.last_bin[node], tree.next_bin[node] = feature, last, following
+    tree.score[node] = tree.room.score[last]
+    tree.sums_left[node, 0], tree.sums_left[node, 1] = tree.room.first[last], tree.room.second[last]
+
+
+@kernel
+def clear(histogram: IntArray, begin: int, end: int) -> None:
+    """Empty some bins."""
+    for channel in range(len(histogram)):
+        histogram[channel][begin:end] = 0
+
+
+@kernel
+def subtract(whole: IntArray, part: IntArray, out: IntArray) -> None:
+    """Write what a part leaves of the whole."""
+    for b in range(len(whole)):
+        out[b] = whole[b] - part[b]

@@ -20,8 +20,6 @@ from dichotomies._kernels.newton_loss import dot, evaluate, largest, loss_along
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, IntArray
 
-#: A step that moves scores by less than this part of them leaves an error of about its square.
-_CLOSE = 3e-4
 _SMALLEST_STEP = 2.0**-60  # where all rows are saturated, a free intercept can be sent very far
 _NEGLIGIBLE = 1e-11  # decrease, as a part of the objective, that rounding errors may hide
 
@@ -102,6 +100,7 @@ def solve_dual(  # noqa: C901 - one loop, told once
     cost: FloatArray,
     free_intercept: bool,
     tolerance: float,
+    close: float,
     max_iter: int,
     a: FloatArray,
     work: FloatArray,
@@ -117,6 +116,9 @@ def solve_dual(  # noqa: C901 - one loop, told once
         Gram matrix; all costs are positive.
     tolerance : float
         Largest derivative allowed.
+    close : float
+        A step that moves scores by less than this part of them is the last: what it leaves to do is about
+        its square.
     work : (6, n)
         Scratch, but its first row holds scores of the rows by a similar model, from which to start.
     factor : (n, n)
@@ -138,7 +140,6 @@ def solve_dual(  # noqa: C901 - one loop, told once
         z[:] = plain
         intercept, penalty = plain, 0.0
         loss = evaluate(z, y, cost, slope, curve)
-    close = False
     for taken in range(2, max_iter + 1):
         solved, to = newton_target(K, z, slope, curve, free_intercept, factor, target, ones)
         if not solved:
@@ -166,8 +167,8 @@ def solve_dual(  # noqa: C901 - one loop, told once
         intercept += size * change
         loss = evaluate(z, y, cost, slope, curve)
         penalty += size * lean + size * size * bend
-        close = size == 1.0 and largest(step) <= _CLOSE * min(1.0, largest(z))
-        if close or decrease <= _NEGLIGIBLE * before:
+        is_close = size == 1.0 and largest(step) <= close * min(1.0, largest(z))
+        if is_close or decrease <= _NEGLIGIBLE * before:
             if gradient_norm(K, a, slope, free_intercept, ones) <= tolerance:
                 return taken, intercept
             if largest(step) <= 1e-10 * largest(z):

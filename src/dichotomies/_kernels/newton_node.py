@@ -17,6 +17,10 @@ from dichotomies._kernels.newton_loss import dot
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray
 
+#: Change of the scores by the last Newton step at scikit-learn's default tol, as a part of them; what it
+#: leaves to do is about its square, which is in proportion to tol.
+_CLOSE = 3e-2
+
 
 class Nodes(NamedTuple):
     """The rows of every node.
@@ -184,6 +188,7 @@ def visit_by_gram(  # noqa: C901 - three loops in one another
     space, part, work = np.empty(n * n), np.empty(n * n), np.empty(6 * n)
     kept = np.empty(n, dtype=np.intp)
     a, targets, kept_cost = np.empty(n), np.empty(n), np.empty(n)
+    close = _CLOSE * min(1.0, np.sqrt(objective.tol / 1e-4))
     start = np.zeros(n)  # scores to start from; what all rows gave, once there is such
     for grid in range(objective.C.shape[1]):
         start_loss(k, grid, nodes, results)
@@ -199,7 +204,7 @@ def visit_by_gram(  # noqa: C901 - three loops in one another
             view = part[: m * m].reshape(m, m)
             sub_matrix(K, kept[:m], view)
             n_steps, b = solve_dual(
-                view, targets[:m], kept_cost[:m], objective.free_intercept, objective.tol * total,
+                view, targets[:m], kept_cost[:m], objective.free_intercept, objective.tol * total, close,
                 objective.max_iter, a[:m], work[: 6 * m].reshape(6, m), space[: m * m].reshape(m, m),
             )  # fmt: skip
             coefficients[member] = 0.0

@@ -5,7 +5,7 @@ from dichotomies.diagnostics.confusion import ConfusedPairs, confused_pairs
 from dichotomies.diagnostics.depth import CutStage, DepthCuts, depth_cuts
 from dichotomies.diagnostics.groups import GroupPredictions, predict_groups
 from dichotomies.diagnostics.ledger import Ledger, ledger
-from dichotomies.diagnostics.reliability import Reliability, reliability
+from dichotomies.diagnostics.reliability import Reliability
 from dichotomies.diagnostics.tables import Table
 
 __all__ = [
@@ -22,5 +22,4 @@ __all__ = [
     "depth_cuts",
     "ledger",
     "predict_groups",
-    "reliability",
 ]

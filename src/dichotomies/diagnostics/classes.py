@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.diagnostics.evaluation import sum_by
 from dichotomies.diagnostics.probabilities import Predictions
-from dichotomies.diagnostics.reliability import Reliability, bin_of, binned, share_interval
+from dichotomies.diagnostics.reliability import Reliability
 from dichotomies.diagnostics.tables import Table
+from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges, sums_by_index
+from dichotomies.metrics.reliability import wilson_interval
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -125,17 +126,17 @@ def class_calibration(
 def from_predictions(predictions: Predictions, n_bins: int = 20, level: float = 0.95) -> ClassCalibration:
     """Measure the calibration of each class from probabilities."""
     classes = predictions.classes
-    k = len(classes)
-    answers, by_bin = np.zeros((3, k)), np.zeros((3, k * n_bins))
+    k, edges = len(classes), equal_width_edges(n_bins)
+    answers, by_bin = np.zeros((3, k)), np.zeros((3, k * (len(edges) - 1)))
     for proba, codes, weight in predictions:
         top = proba.argmax(axis=1)
-        answers += binned(top, proba[np.arange(len(top)), top], top == codes, weight, k)
-        by_bin += _each_class(proba, codes, weight, n_bins)
-    lower, upper = share_interval(answers[2], answers[0], level)
-    answered, curves = Reliability(*answers), Reliability(*by_bin.reshape(3, k, n_bins))
+        answers += bin_sums(top, proba[np.arange(len(top)), top], top == codes, weight, k)
+        by_bin += _each_class(proba, codes, weight, edges)
+    lower, upper = wilson_interval(answers[2], answers[0], level)
+    answered, curves = Reliability(*answers), Reliability(*by_bin.reshape(3, k, -1))
     return ClassCalibration(
         classes=classes,
-        rows=sum_by(predictions.codes, predictions.weight, k),
+        rows=sums_by_index(predictions.codes, predictions.weight, k),
         expected_rows=curves.score.sum(axis=1),
         answered=answers[0],
         confidence=answered.mean_score,
@@ -147,10 +148,10 @@ def from_predictions(predictions: Predictions, n_bins: int = 20, level: float = 
     )
 
 
-def _each_class(proba: FloatArray, codes: IntArray, weight: FloatArray, n_bins: int) -> FloatArray:
+def _each_class(proba: FloatArray, codes: IntArray, weight: FloatArray, edges: FloatArray) -> FloatArray:
     """Bin the probability of every class for every row."""
-    k = proba.shape[1]
-    index = np.arange(k) * n_bins + bin_of(proba, n_bins)
+    k, n_bins = proba.shape[1], len(edges) - 1
+    index = np.arange(k) * n_bins + bin_of(proba, edges)
     hit = np.arange(k) == codes[:, None]
     spread = np.broadcast_to(weight[:, None], proba.shape)
-    return binned(index.ravel(), proba.ravel(), hit.ravel(), spread.ravel(), k * n_bins)
+    return bin_sums(index.ravel(), proba.ravel(), hit.ravel(), spread.ravel(), k * n_bins)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from dichotomies.diagnostics.evaluation import Evaluation, sum_by
+from dichotomies.diagnostics.evaluation import Evaluation
 from dichotomies.diagnostics.tables import Table
+from dichotomies.metrics.binning import sums_by_index
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -104,6 +105,8 @@ def confused_pairs(
     """
     if by not in ("mass", "errors"):
         raise ValueError(f"Pairs are ordered by 'mass' or 'errors', not by {by!r}.")
+    if top < 0:
+        raise ValueError(f"top must not be negative, got {top}.")
     evaluation = Evaluation.of(clf, X, y, sample_weight)
     mass, errors = evaluation.add_up(_Confusion(evaluation).of_chunk)
     pairs = (mass + errors).tocoo()  # every pair that has either
@@ -112,7 +115,7 @@ def confused_pairs(
     left, right = pairs.row[order], pairs.col[order]
     tree = evaluation.tree
     node = parting_nodes(tree, left, right)
-    rows = sum_by(evaluation.leaf_of_row, evaluation.weight, tree.n_classes)
+    rows = sums_by_index(evaluation.leaf_of_row, evaluation.weight, tree.n_classes)
     return ConfusedPairs(
         first=tree.leaf_labels[left],
         second=tree.leaf_labels[right],

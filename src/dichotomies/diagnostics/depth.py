@@ -9,8 +9,9 @@ import numpy as np
 
 from dichotomies.diagnostics.evaluation import Evaluation
 from dichotomies.diagnostics.groups import Branches
-from dichotomies.diagnostics.reliability import Reliability, bin_of, binned
+from dichotomies.diagnostics.reliability import Reliability
 from dichotomies.diagnostics.tables import Table
+from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,9 +160,7 @@ def depth_cuts(
     evaluation = Evaluation.of(clf, X, y, sample_weight)
     tree = evaluation.tree
     at = _checked_depths(depths, tree)
-    if n_bins != int(n_bins) or n_bins < 1:
-        raise ValueError(f"n_bins must be a whole number, 1 or more, got {n_bins}.")
-    tally = _Tally(evaluation, at, n_bins)
+    tally = _Tally(evaluation, at, equal_width_edges(n_bins))
     before, after = evaluation.add_up(tally.count)
     return DepthCuts(
         depths=at,
@@ -178,8 +177,9 @@ def _checked_depths(depths: Sequence[int] | None, tree: ClassTree) -> IntArray:
             np.geomspace(1, deepest, _MOST_DEPTHS) if deepest > _MOST_DEPTHS else np.arange(1, deepest + 1)
         )
         return np.unique(np.rint(steps).astype(np.intp))
-    at = np.asarray(depths, dtype=np.intp)
-    if at.ndim != 1 or len(at) == 0 or (np.diff(at, prepend=-1) < 1).any():
+    given = np.asarray(depths)
+    at = given.astype(np.intp)
+    if at.ndim != 1 or len(at) == 0 or (at != given).any() or (np.diff(at, prepend=-1) < 1).any():
         raise ValueError(f"depths must be different whole numbers in increasing order, got {depths}.")
     return at
 
@@ -187,11 +187,12 @@ def _checked_depths(depths: Sequence[int] | None, tree: ClassTree) -> IntArray:
 class _Tally:
     """Counts chunks of rows into bins, by part of the rows and depth of the cut."""
 
-    def __init__(self, evaluation: Evaluation, depths: IntArray, n_bins: int) -> None:
+    def __init__(self, evaluation: Evaluation, depths: IntArray, edges: FloatArray) -> None:
         self._evaluation = evaluation
         self._leaf_of_row = evaluation.leaf_of_row
         self._branches = Branches(evaluation.tree)
-        self._shape = (_PARTS, len(depths), n_bins)
+        self._edges = edges
+        self._shape = (_PARTS, len(depths), len(edges) - 1)
         n_nodes = evaluation.tree.n_nodes
         # A leaf counts from the first cut at or below it on, a node at the cut of its own depth only.
         self._slot = np.searchsorted(depths, self._branches.depth)
@@ -243,9 +244,9 @@ class _Tally:
         """Put scores (m, n_rows) into the bins of the row's part and of the slot (m, 1)."""
         _, n_slots, n_bins = self._shape
         part = np.arange(rows.start, rows.stop) % _PARTS
-        index = (part * n_slots + slots) * n_bins + bin_of(score, n_bins)
+        index = (part * n_slots + slots) * n_bins + bin_of(score, self._edges)
         weight = np.broadcast_to(self._evaluation.weight[rows], score.shape)
-        sums = binned(index.ravel(), score.ravel(), hit.ravel(), weight.ravel(), int(np.prod(self._shape)))
+        sums = bin_sums(index.ravel(), score.ravel(), hit.ravel(), weight.ravel(), int(np.prod(self._shape)))
         return sums.reshape(3, *self._shape)
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from dichotomies.inference import chunk_rows, class_log_proba, for_each_chunk
+from dichotomies.metrics._input import class_codes, row_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +51,7 @@ class Evaluation:
             n_jobs=clf.n_jobs,
             X=X,
             codes=codes,
-            weight=checked_weight(sample_weight, codes),
+            weight=row_weights(sample_weight, len(codes)),
         )
 
     @cached_property
@@ -99,44 +100,27 @@ def _plus(total: Any, more: Any) -> Any:
 
 def tree_classifier(clf: Any, X: Matrix) -> tuple[Any, Matrix]:
     """The nested dichotomy, which may be the last step of a pipeline, and the rows as it takes them."""
+    fitted_dichotomy(clf)  # before any row is transformed
+    while isinstance(clf, Pipeline):
+        clf, X = clf[-1], clf[:-1].transform(X) if len(clf) > 1 else X
+    return clf, clf._validated_for_prediction(X)
+
+
+def fitted_dichotomy(clf: Any) -> Any:
+    """The nested dichotomy, which may be the last step of a pipeline."""
     check_is_fitted(clf)
     if isinstance(clf, Pipeline):
-        return tree_classifier(clf[-1], clf[:-1].transform(X) if len(clf) > 1 else X)
+        return fitted_dichotomy(clf[-1])
     if not (hasattr(clf, "tree_") and hasattr(clf, "_scorer")):
         raise TypeError(
             f"Only a nested dichotomy has nodes to look at: give a fitted NestedDichotomyClassifier, or a "
             f"pipeline that ends in one, not a {type(clf).__name__}."
         )
-    return clf, clf._validated_for_prediction(X)
+    return clf
 
 
 def codes_of(y: npt.ArrayLike, classes: LabelArray, n_rows: int) -> IntArray:
     """Position of each label among the classes; a label that is not there is an error that names it."""
-    y = np.asarray(y)
-    if y.shape != (n_rows,):
-        raise ValueError(f"y must have one label for each of the {n_rows} rows, got shape {y.shape}.")
-    labels, inverse = np.unique(y, return_inverse=True)
-    code_of = {label: code for code, label in enumerate(np.asarray(classes).tolist())}
-    unknown = [label for label in labels.tolist() if label not in code_of]
-    if unknown:
-        named = ", ".join(map(repr, unknown[:3])) + (", ..." if len(unknown) > 3 else "")
-        raise ValueError(
-            f"y has {len(unknown)} label(s) that the classifier was not trained on: {named}; it gives them "
-            "no probability, so their NLL is infinite. Leave those rows out."
-        )
-    return np.array([code_of[label] for label in labels.tolist()], dtype=np.intp)[inverse]
-
-
-def sum_by(index: IntArray, amounts: FloatArray, size: int) -> FloatArray:
-    """Sum of the amounts that have each index from 0 to `size` - 1."""
-    return np.asarray(np.bincount(index, weights=amounts, minlength=size), dtype=np.float64)
-
-
-def checked_weight(sample_weight: Any, rows: Any) -> FloatArray:
-    """Weights as an array, ones by default; some weight must be above zero."""
-    if _num_samples(rows) == 0:
-        raise ValueError("There are no rows to look at.")
-    weight: FloatArray = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-    if not weight.sum() > 0:
-        raise ValueError("All weights are zero, so there is nothing to take the mean of.")
-    return weight
+    if np.shape(y) != (n_rows,):
+        raise ValueError(f"y must have one label for each of the {n_rows} rows, got shape {np.shape(y)}.")
+    return class_codes(y, classes)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.calibrators.binary import BINARY, Segments, cross_fitted_log_odds, row_nll
-from dichotomies.diagnostics.evaluation import Evaluation, sum_by
+from dichotomies.diagnostics.evaluation import Evaluation
 from dichotomies.diagnostics.node_scores import node_scores
 from dichotomies.diagnostics.tables import Table
+from dichotomies.metrics.binning import sums_by_index
 from dichotomies.scorers import MOST_LOG_ODDS
 
 if TYPE_CHECKING:
@@ -108,9 +109,11 @@ class Ledger:
     def by_depth(self) -> Table:
         """One line per depth: the sums over its nodes."""
         n_depths = int(self.depth[-1]) + 1
-        sums = {name: sum_by(self.depth, amounts, n_depths) for name, amounts in self._amounts().items()}
+        amounts = self._amounts()
+        sums = {name: sums_by_index(self.depth, each, n_depths) for name, each in amounts.items()}
         lead = {"depth": np.arange(n_depths), "n_nodes": np.bincount(self.depth)}
-        squares = sum_by(self.depth, self.mean_square, n_depths)  # a row is at most at one node of a depth
+        # a row is at most at one node of a depth
+        squares = sums_by_index(self.depth, self.mean_square, n_depths)
         error = self._error(squares, sums["nll"])
         return Table({**self._table(lead, sums).columns, "standard_error": error})
 
@@ -216,7 +219,7 @@ def ledger(clf: Any, X: Matrix, y: npt.ArrayLike, *, sample_weight: npt.ArrayLik
         raw_nll=raw_nll,
         recoverable=_recoverable(nodes) / total_weight,
         rows=nodes.sums(np.ones(len(losses))),
-        class_rows=sum_by(evaluation.leaf_of_row, weight, evaluation.tree.n_classes),
+        class_rows=sums_by_index(evaluation.leaf_of_row, weight, evaluation.tree.n_classes),
         mean_square=nodes.sums(losses**2) / total_weight,
         final_nll=float(nll.sum()) if final is None else float(weight @ final / total_weight),
         n_effective=float(total_weight**2 / (weight @ weight)),

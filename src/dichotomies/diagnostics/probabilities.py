@@ -10,8 +10,8 @@ from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from dichotomies.diagnostics.evaluation import checked_weight, codes_of
 from dichotomies.inference import chunk_rows
+from dichotomies.metrics import _input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +39,8 @@ class Predictions:
     ) -> None:
         self._chunks = chunks
         self.classes = classes
-        self.codes: IntArray = codes_of(y, classes, _num_samples(y))
-        self.weight = checked_weight(sample_weight, self.codes)
+        self.codes: IntArray = _input.class_codes(y, classes)
+        self.weight = _input.row_weights(sample_weight, len(self.codes))
 
     @classmethod
     def of_estimator(
@@ -60,16 +60,14 @@ class Predictions:
         labels: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Predictions:
-        """Probabilities that are there already; the columns are by default the sorted labels of `y`."""
-        proba = np.asarray(proba)
-        classes = np.unique(np.asarray(y)) if labels is None else np.asarray(labels)
-        if proba.shape != (_num_samples(y), len(classes)):
-            raise ValueError(
-                f"proba must have a row for each of the {_num_samples(y)} labels and a column for each of "
-                f"the {len(classes)} classes, got shape {proba.shape}; pass labels= where not every class "
-                "occurs in y."
-            )
-        return cls(_pieces(proba, 0, chunk_rows(len(classes))), classes, y, sample_weight)
+        """Probabilities that are there already, or one score per row, that of the second of two classes.
+
+        The columns are by default the sorted labels of `y`.
+        """
+        matrix = _input.checked_matrix(proba)
+        classes = _input.column_labels(y, proba, labels)
+        _input.check_same_length(y, matrix)
+        return cls(_pieces(matrix, 0, chunk_rows(len(classes))), classes, y, sample_weight)
 
     def __iter__(self) -> Iterator[tuple[FloatArray, IntArray, FloatArray]]:
         """Probabilities, class codes and weights of one chunk after another."""
@@ -90,5 +88,6 @@ def _ask(clf: Any, X: Matrix) -> Iterator[tuple[slice, FloatArray]]:
 
 def _pieces(proba: Any, begin: int, size: int) -> Iterator[tuple[slice, FloatArray]]:
     for i in range(0, len(proba), size):
-        piece = proba[i : i + size]
-        yield slice(begin + i, begin + i + len(piece)), np.asarray(piece, dtype=np.float64)
+        piece = np.asarray(proba[i : i + size], dtype=np.float64)
+        _input.check_proba(piece.min(axis=1), piece.sum(axis=1), proba.dtype, begin + i)
+        yield slice(begin + i, begin + i + len(piece)), piece

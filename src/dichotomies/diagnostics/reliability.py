@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.diagnostics.evaluation import sum_by
 from dichotomies.diagnostics.tables import Table
+from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges
 from dichotomies.metrics.reliability import wilson_interval
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray, LabelArray
+    from dichotomies._typing import FloatArray, LabelArray
     from dichotomies.diagnostics.probabilities import Predictions
 
 
@@ -50,7 +50,7 @@ class Reliability:
     @property
     def edges(self) -> FloatArray:
         """Borders of the bins."""
-        return np.linspace(0, 1, self.n_bins + 1)
+        return equal_width_edges(self.n_bins)
 
     @property
     def mean_score(self) -> FloatArray:
@@ -79,7 +79,7 @@ class Reliability:
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Wilson's confidence interval of `observed`; NaN where there are no predictions."""
-        return share_interval(self.hit, self.count, level)
+        return wilson_interval(self.hit, self.count, level)
 
     def to_table(self) -> Table:
         """One line per bin (of a single curve)."""
@@ -114,29 +114,13 @@ def reliability(predictions: Predictions, *, pos_label: Any = None, n_bins: int 
         Number of bins.
     """
     column = None if pos_label is None else _column(pos_label, predictions.classes)
-    total = np.zeros((3, n_bins))
+    edges = equal_width_edges(n_bins)
+    total = np.zeros((3, len(edges) - 1))
     for proba, codes, weight in predictions:
         chosen = proba.argmax(axis=1) if column is None else np.full(len(proba), column)
         score = proba[np.arange(len(proba)), chosen]
-        total += binned(bin_of(score, n_bins), score, chosen == codes, weight, n_bins)
+        total += bin_sums(bin_of(score, edges), score, chosen == codes, weight, len(edges) - 1)
     return Reliability(*total)
-
-
-def bin_of(score: FloatArray, n_bins: int) -> IntArray:
-    """The bin of each probability; one on an edge belongs to the bin below."""
-    return np.searchsorted(np.linspace(0, 1, n_bins + 1)[1:-1], score, side="left")
-
-
-def binned(index: IntArray, score: FloatArray, hit: Any, weight: FloatArray, size: int) -> FloatArray:
-    """Weight, sum of scores and weight of hits in each bin, shape (3, size)."""
-    sums = (weight, weight * score, weight * hit)
-    return np.stack([sum_by(index, values, size) for values in sums])
-
-
-def share_interval(hit: FloatArray, count: FloatArray, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-    """Wilson's interval of a share; weights count as that many rows, and 0 rows give NaN."""
-    n = np.where(count > 0, count, np.nan)
-    return wilson_interval(np.clip(hit, 0.0, n), n, level)  # sums of weights may differ in the last bit
 
 
 def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:

@@ -72,7 +72,8 @@ class Question(NamedTuple):
 
     def _binary_events(self) -> ScoredEvents:
         score = _input.checked_scores(self.y_proba)
-        happened = _input.binary_outcomes(self.y_true, self.labels)
+        columns = _input.column_labels(self.y_true, score, self.labels)
+        happened = _input.class_codes(self.y_true, columns) == 1
         _input.check_same_length(happened, score)
         weight = _input.row_weights(self.sample_weight, len(score))
         weighed = weight > 0
@@ -87,6 +88,7 @@ class Question(NamedTuple):
         return _input.checked_matrix(self.y_proba), facts.codes, facts.weight
 
     def _check_kind(self) -> None:
+        _input.check_k(self.k)
         if self.kind is not None and self.kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {self.kind!r}.")
         if self.kind is not None and np.ndim(self.y_proba) == 1:

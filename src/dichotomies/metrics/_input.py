@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from dichotomies._typing import FloatArray, IntArray, LabelArray
@@ -54,46 +56,42 @@ def check_proba(smallest: FloatArray, total: FloatArray, dtype: Any, first_row: 
         )
 
 
-def class_codes(y_true: npt.ArrayLike, n_columns: int, labels: npt.ArrayLike | None = None) -> IntArray:
-    """Column of the true class of each row.
+def column_labels(y_true: npt.ArrayLike, y_proba: npt.ArrayLike, labels: npt.ArrayLike | None) -> LabelArray:
+    """The labels of the columns of `y_proba`, or of the two classes that one score per row tells apart.
 
-    Parameters
-    ----------
-    labels : array of shape (n_columns,), optional
-        The labels of the columns; by default the sorted labels that occur in `y_true`.
+    Without `labels`, they are the sorted labels that occur in `y_true`; but 0 and 1 (or booleans) are read
+    as such for scores of one event, also where only one of them occurs.
     """
-    y = _labels_array(y_true, "y_true")
-    present, codes = np.unique(y, return_inverse=True)
-    columns = _column_labels(present, labels)
+    is_score = np.ndim(y_proba) == 1
+    n_columns = 2 if is_score else np.shape(y_proba)[1]
+    columns = _default_labels(y_true, is_score) if labels is None else _labels_array(labels, "labels")
     if len(columns) != n_columns:
         hint = "pass labels= where not every class occurs in y_true." if labels is None else ""
         raise ValueError(
             f"y_proba must have one column for each of the {len(columns)} classes, got {n_columns} "
             f"columns; {hint}".rstrip("; ")
         )
-    column = {label: i for i, label in enumerate(columns.tolist())}
+    return columns
+
+
+def class_codes(y_true: npt.ArrayLike, columns: npt.ArrayLike) -> IntArray:
+    """Column of the true class of each row; a label that no column has is an error that names it."""
+    present, codes = np.unique(_labels_array(y_true, "y_true"), return_inverse=True)
+    names = np.asarray(columns).tolist()
+    column = {label: i for i, label in enumerate(names)}
+    if len(column) < len(names):
+        raise ValueError("labels must be different from one another: each names one column of y_proba.")
     found = np.array([column.get(label, -1) for label in present.tolist()], dtype=np.intp)
     if (found < 0).any():
         unknown = present[found < 0].tolist()
         named = ", ".join(repr(label) for label in unknown[:_SHOWN])
         more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
         raise ValueError(
-            f"y_true has labels that no column of y_proba stands for: {named}{more}. Leave out their rows, "
-            "or count them as mistakes by hand: no probability was given to them."
+            f"There are true labels that are not among the {len(names)} classes with a probability: "
+            f"{named}{more}. Leave out their rows, or count them as mistakes by hand."
         )
     result: IntArray = found[codes]
     return result
-
-
-def binary_outcomes(y_true: npt.ArrayLike, labels: npt.ArrayLike | None = None) -> Any:
-    """Whether the event happened, for scores of one event: whether `y_true` is the second label.
-
-    Without `labels`, zeros and ones (or booleans) are read as such, also where only one of them occurs.
-    """
-    y = _labels_array(y_true, "y_true")
-    if labels is None and y.dtype.kind in "biuf" and np.isin(y, (0, 1)).all():
-        return y.astype(bool)
-    return class_codes(y, 2, labels) == 1
 
 
 def row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
@@ -114,6 +112,20 @@ def row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
     return weight
 
 
+def check_k(k: int) -> None:
+    """Refuse to look at the 0 most probable classes."""
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}.")
+
+
+def checked_top_k(top_k: Sequence[int]) -> tuple[int, ...]:
+    """The numbers k as a tuple."""
+    given = np.asarray(top_k)
+    if given.ndim != 1 or not len(given) or given.dtype.kind not in "iu" or (given < 1).any():
+        raise ValueError(f"top_k must be a sequence of numbers from 1 on, such as (1, 5), got {top_k!r}.")
+    return tuple(given.tolist())
+
+
 def check_same_length(y_true: Any, y_proba: Any) -> None:
     """Refuse labels and probabilities of different numbers of rows."""
     if len(y_true) != len(y_proba):
@@ -124,13 +136,24 @@ def _labels_array(values: npt.ArrayLike, name: str) -> LabelArray:
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"{name} must have one label per row, shape (n_rows,), got shape {array.shape}.")
+    missing = _missing(array)
+    if len(missing):
+        i = missing[0]
+        raise ValueError(f"{name} must not have missing labels; that of row {i} is {array[i]}.")
     return array
 
 
-def _column_labels(present: LabelArray, labels: npt.ArrayLike | None) -> LabelArray:
-    if labels is None:
-        return present
-    columns = _labels_array(labels, "labels")
-    if len(set(columns.tolist())) < len(columns):
-        raise ValueError("labels must be different from one another: each names one column of y_proba.")
-    return columns
+def _missing(labels: LabelArray) -> IntArray:
+    if labels.dtype.kind == "f":
+        return np.flatnonzero(np.isnan(labels))
+    if labels.dtype.kind != "O":
+        return np.empty(0, dtype=np.intp)
+    gaps = [label is None or (isinstance(label, float) and np.isnan(label)) for label in labels.tolist()]
+    return np.flatnonzero(gaps)
+
+
+def _default_labels(y_true: npt.ArrayLike, is_score: bool) -> LabelArray:
+    y = _labels_array(y_true, "y_true")
+    if is_score and y.dtype.kind in "biuf" and np.isin(y, (0, 1)).all():
+        return np.array([0, 1]).astype(y.dtype)
+    return np.unique(y)

@@ -12,7 +12,7 @@ from dichotomies._kernels.row_facts import add_to_bins
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._typing import BoolArray, FloatArray, IntArray
     from dichotomies.metrics.facts import ScoredEvents
 
 STRATEGIES = ("uniform", "quantile")
@@ -56,9 +56,22 @@ class Bins:
 
 def equal_width_edges(n_bins: int) -> FloatArray:
     """Edges of `n_bins` bins of equal width between 0 and 1."""
-    if n_bins < 1:
-        raise ValueError(f"n_bins must be at least 1, got {n_bins}.")
-    return np.linspace(0.0, 1.0, n_bins + 1)
+    if n_bins != int(n_bins) or n_bins < 1:
+        raise ValueError(f"n_bins must be a whole number, 1 or more, got {n_bins}.")
+    return np.linspace(0.0, 1.0, int(n_bins) + 1)
+
+
+def bin_of(score: FloatArray, edges: FloatArray) -> IntArray:
+    """The bin of each score; one on an edge belongs to the bin below."""
+    return np.searchsorted(edges[1:-1], score, side="left")
+
+
+def bin_sums(
+    index: IntArray, score: FloatArray, happened: BoolArray, weight: FloatArray, size: int
+) -> FloatArray:
+    """Weight, weighted scores and weight of what happened in each bin, shape (3, size)."""
+    sums = (weight, weight * score, weight * happened)
+    return np.stack([sums_by_index(index, values, size) for values in sums])
 
 
 def equal_mass_edges(score: FloatArray, weight: FloatArray, n_bins: int) -> FloatArray:
@@ -70,7 +83,7 @@ def equal_mass_edges(score: FloatArray, weight: FloatArray, n_bins: int) -> Floa
     edges = equal_width_edges(n_bins)
     order = np.argsort(score, kind="stable")
     ordered, mass = score[order], np.cumsum(weight[order])
-    targets = np.arange(1, n_bins) * mass[-1] / n_bins
+    targets = np.arange(1, len(edges) - 1) * mass[-1] / (len(edges) - 1)
     below = np.searchsorted(mass, targets, side="left")
     above = np.minimum(np.searchsorted(mass, targets, side="right"), len(mass) - 1)
     edges[1:-1] = (ordered[below] + ordered[above]) / 2
@@ -89,11 +102,7 @@ def binned(events: ScoredEvents, n_bins: int, strategy: str) -> Bins:
     score, happened, weight = events.score, events.happened, events.weight
     uniform = strategy == "uniform"
     edges = equal_width_edges(n_bins) if uniform else equal_mass_edges(score, weight, n_bins)
-    bins = np.searchsorted(edges[1:-1], score, side="left")
-    weights, scores, outcomes = (
-        sums_by_index(bins, values, n_bins) for values in (weight, weight * score, weight * happened)
-    )
-    return Bins(edges, weights, scores, outcomes)
+    return Bins(edges, *bin_sums(bin_of(score, edges), score, happened, weight, len(edges) - 1))
 
 
 def stacked(columns: Sequence[Bins]) -> Bins:
@@ -113,7 +122,7 @@ class ClassBinsBuilder:
 
     def __init__(self, n_classes: int, n_bins: int, n_batches: int = 1) -> None:
         self._edges = equal_width_edges(n_bins)
-        self._sums = np.zeros((3, n_batches, n_bins, n_classes))
+        self._sums = np.zeros((3, n_batches, len(self._edges) - 1, n_classes))
 
     @property
     def n_batches(self) -> int:

@@ -82,6 +82,13 @@ def evaluate(
     if not hasattr(classifier, "classes_"):
         raise ValueError(f"{type(classifier).__name__} has no classes_: evaluate needs a fitted classifier.")
     is_log = hasattr(classifier, "predict_log_proba")
+    if not (is_log or hasattr(classifier, "predict_proba")):
+        raise TypeError(
+            f"{type(classifier).__name__} gives no probabilities: evaluate needs predict_log_proba or "
+            "predict_proba."
+        )
+    if chunk_rows is not None and chunk_rows < 1:
+        raise ValueError(f"chunk_rows must be a whole number, 1 or more, got {chunk_rows}.")
     predict = classifier.predict_log_proba if is_log else classifier.predict_proba
     return Evaluation.from_chunks(
         y,

@@ -14,7 +14,7 @@ from dichotomies.metrics.bootstrap import Interval, dealt_batches, drawn_weights
 from dichotomies.metrics.calibration import expected_error
 from dichotomies.metrics.facts import RowFacts, probability_blocks, reduced_block
 from dichotomies.metrics.reliability import ReliabilityCurve, curve_of
-from dichotomies.metrics.summary import row_metrics, titles_for
+from dichotomies.metrics.summary import range_of, row_metrics, titles_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -86,8 +86,9 @@ class Evaluation:
         ----------
         y_true : array of shape (n_rows,)
             The true labels.
-        y_proba : array of shape (n_rows, n_classes)
-            Class probabilities; arrays on disk (``numpy.memmap``) are read a block at a time.
+        y_proba : array of shape (n_rows, n_classes) or (n_rows,)
+            Class probabilities, or the probability of the second of two classes. Arrays on disk
+            (``numpy.memmap``) are read a block at a time.
         labels : array of shape (n_classes,), optional
             The labels of the columns; by default the sorted labels that occur in `y_true`.
         is_log : bool, default=False
@@ -95,8 +96,8 @@ class Evaluation:
         **settings
             Further parameters of `evaluate`.
         """
-        columns = np.unique(np.asarray(y_true)) if labels is None else np.asarray(labels)
         matrix = _input.checked_matrix(y_proba, is_log=is_log)
+        columns = _input.column_labels(y_true, y_proba, labels)
         return cls.from_chunks(y_true, [matrix], labels=columns, is_log=is_log, **settings)
 
     @classmethod
@@ -129,17 +130,17 @@ class Evaluation:
             As in `evaluate` and `from_predictions`.
         """
         names = np.asarray(labels)
-        codes = _input.class_codes(y_true, len(names), names)
+        codes = _input.class_codes(y_true, names)
         weight = _input.row_weights(sample_weight, len(codes))
         batches, n_batches = dealt_batches(weight, groups, _BATCHES, random_state)
-        builder = ClassBinsBuilder(len(names), n_bins, n_batches)
+        builder, wanted = ClassBinsBuilder(len(names), n_bins, n_batches), _input.checked_top_k(top_k)
         parts, done = [], 0
         for chunk in chunks:
             matrix = _input.checked_matrix(chunk, is_log=is_log)
             _check_chunk(matrix, done, len(codes), len(names))
             for within, block in probability_blocks(matrix, is_log=is_log):
                 rows = slice(done + within.start, done + within.stop)
-                part = reduced_block(block, codes[rows], weight[rows], tuple(top_k), first_row=rows.start)
+                part = reduced_block(block, codes[rows], weight[rows], wanted, first_row=rows.start)
                 builder.add(block.proba, codes[rows], weight[rows], batches[rows])
                 parts.append(part)
             done += len(matrix)
@@ -160,9 +161,9 @@ class Evaluation:
 
         Rows are drawn with replacement, or `groups` where they were given, and the quantiles of a metric
         over the draws are moved so that their median is the estimate (method "centred" of
-        `confidence_interval`), because drawing adds to calibration errors. The class-wise error is drawn by
-        batches of rows (20, or the groups where there are fewer): for single rows, all probabilities would
-        have to be kept.
+        `confidence_interval`), because drawing adds to calibration errors; an interval ends where the
+        metric's range does. The class-wise error is drawn by batches of rows (20, or the groups where there
+        are fewer): for single rows, all probabilities would have to be kept.
         """
         # equally sure rows stay neighbours, so that no resample has to be sorted from scratch
         order = np.argsort(self.facts.confidence, kind="stable")
@@ -174,11 +175,14 @@ class Evaluation:
         of_classes = [_class_wise(self._class_bins.bins(times)) for times in draws]
         resampled = [rows | classes for rows, classes in zip(of_rows, of_classes, strict=True)]
         return {
-            name: interval_of(
-                value, np.array([each[name] for each in resampled]), self.confidence_level, "centred"
-            )
+            name: self._interval(name, value, np.array([each[name] for each in resampled]))
             for name, value in self.metrics.items()
         }
+
+    def _interval(self, name: str, estimate: float, resampled: FloatArray) -> Interval:
+        _, lower, upper = interval_of(estimate, resampled, self.confidence_level, "centred")
+        least, most = range_of(name)
+        return Interval(estimate, max(lower, least), min(upper, most))
 
     @property
     def class_bins(self) -> Bins:
@@ -221,7 +225,8 @@ class Evaluation:
         titles = titles_for(self.facts.top_k)
         width = max(map(len, titles.values()))
         level = f"{self.confidence_level:.0%} interval"
-        lines = [f"{len(self.facts):,} rows, {len(self.labels):,} classes".ljust(width + 12) + level]
+        rows = "1 row" if len(self.facts) == 1 else f"{len(self.facts):,} rows"
+        lines = [f"{rows}, {len(self.labels):,} classes".ljust(width + 12) + level]
         for name, title in titles.items():
             estimate, lower, upper = self.intervals[name]
             lines.append(f"{title:<{width}}  {estimate:8.4f}  {lower:.4f} to {upper:.4f}")

@@ -113,14 +113,12 @@ class RowFacts:
             Whether `y_proba` holds logarithms of probabilities.
         """
         matrix = _input.checked_matrix(y_proba, is_log=is_log)
-        if np.ndim(y_proba) == 1:
-            codes = _input.binary_outcomes(y_true, labels).astype(np.intp)
-        else:
-            codes = _input.class_codes(y_true, matrix.shape[1], labels)
+        codes = _input.class_codes(y_true, _input.column_labels(y_true, y_proba, labels))
         _input.check_same_length(codes, matrix)
         weight = _input.row_weights(sample_weight, len(codes))
+        wanted = _input.checked_top_k(top_k)
         parts = [
-            reduced_block(block, codes[rows], weight[rows], tuple(top_k), first_row=rows.start)
+            reduced_block(block, codes[rows], weight[rows], wanted, first_row=rows.start)
             for rows, block in probability_blocks(matrix, is_log=is_log)
         ]
         return cls.concatenate(parts)
@@ -194,8 +192,6 @@ def reduced_block(
     block: Block, codes: IntArray, weight: FloatArray, top_k: tuple[int, ...], first_row: int
 ) -> RowFacts:
     """Facts about one block of rows; `first_row` is its place in the whole, for messages."""
-    if not top_k or min(top_k) < 1:
-        raise ValueError(f"top_k must hold at least one number, and none below 1, got {top_k}.")
     n, n_classes = block.proba.shape
     predicted, rank = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
     brier, smallest, total, doubt = np.empty((4, n))

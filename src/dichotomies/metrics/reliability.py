@@ -125,11 +125,7 @@ def curve_of(bins: Bins, interval: str = "wilson", confidence_level: float = 0.9
     """The reliability curve of one set of bins."""
     if interval not in INTERVALS:
         raise ValueError(f"interval must be one of {', '.join(map(repr, INTERVALS))}, got {interval!r}.")
-    if not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level must lie between 0 and 1, got {confidence_level}.")
-    count = np.where(bins.weight > 0, bins.weight, np.nan)
-    # sums of fractional weights may differ in the last bit
-    happened = np.clip(bins.outcome, 0.0, count)
+    happened, count = _countable(bins.outcome, bins.weight, confidence_level)
     bounds = wilson_interval if interval == "wilson" else clopper_pearson_interval
     lower, upper = bounds(happened, count, confidence_level)
     return ReliabilityCurve(
@@ -137,10 +133,21 @@ def curve_of(bins: Bins, interval: str = "wilson", confidence_level: float = 0.9
     )
 
 
+def _countable(
+    happened: FloatArray, count: FloatArray, confidence_level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Events and counts that an interval can be made of: no count of 0, no share above 1."""
+    if not 0 < confidence_level < 1:
+        raise ValueError(f"confidence_level must lie between 0 and 1, got {confidence_level}.")
+    known = np.where(count > 0, count, np.nan)
+    return np.clip(happened, 0.0, known), known  # sums of fractional weights may differ in the last bit
+
+
 def wilson_interval(
     happened: FloatArray, count: FloatArray, confidence_level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Wilson's score interval of a share."""
+    """Wilson's score interval of a share; NaN where nothing was counted."""
+    happened, count = _countable(happened, count, confidence_level)
     z = ndtri((1 + confidence_level) / 2)
     share = happened / count
     centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
@@ -153,7 +160,8 @@ def wilson_interval(
 def clopper_pearson_interval(
     happened: FloatArray, count: FloatArray, confidence_level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Clopper & Pearson's exact interval of a share."""
+    """Clopper & Pearson's exact interval of a share; NaN where nothing was counted."""
+    happened, count = _countable(happened, count, confidence_level)
     tail = (1 - confidence_level) / 2
     missed = count - happened
     lower = np.where(happened > 0, betaincinv(np.maximum(happened, 1e-9), missed + 1, tail), 0.0)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies.metrics import _input
 from dichotomies.metrics.facts import RowFacts
 
 if TYPE_CHECKING:
@@ -173,8 +174,7 @@ def top_k_accuracy(
     >>> top_k_accuracy(["b", "c", "a"], proba, k=2)
     1.0
     """
-    if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}.")
+    _input.check_k(k)
     facts = RowFacts.from_predictions(y_true, y_proba, labels=labels, sample_weight=sample_weight)
     return facts.mean(facts.rank < k)
 

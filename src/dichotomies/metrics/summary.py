@@ -44,6 +44,14 @@ def titles_for(top_k: tuple[int, ...]) -> dict[str, str]:
     return titles
 
 
+def range_of(name: str) -> tuple[float, float]:
+    """The least and the most that a metric can be."""
+    if name == "ece_debiased":  # below 0 where there is no sign of miscalibration
+        return -1.0, 1.0
+    is_share = "accuracy" in name or name.startswith(("ece", "mce"))
+    return 0.0, 1.0 if is_share else float("inf")
+
+
 def row_metrics(facts: RowFacts, n_bins: int) -> dict[str, float]:
     """Every metric that is made of facts about rows."""
     events = facts.events()

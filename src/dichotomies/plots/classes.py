@@ -132,7 +132,7 @@ class ClassCalibrationDisplay:
         )
 
     def _finish(self, place: Any) -> None:
-        names = [_shortened(str(label)) for label in self.worst_["class"].tolist()]
+        names = [style.plain(_shortened(str(label))) for label in self.worst_["class"].tolist()]
         self.ax_.set(
             yticks=place, yticklabels=names, xlim=(-0.02, 1.02), xlabel="when this class is the answer"
         )

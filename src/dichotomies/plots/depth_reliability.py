@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.diagnostics.depth import CutStage, DepthCuts, depth_cuts
+from dichotomies.diagnostics.evaluation import fitted_dichotomy
 from dichotomies.plots import style
 
 if TYPE_CHECKING:
@@ -82,8 +83,7 @@ class DepthReliabilityDisplay:
             As for `plot`.
         """
         if depths is None:
-            deepest = (clf[-1] if hasattr(clf, "named_steps") else clf).tree_.max_depth
-            depths = style.few(range(1, deepest + 1), _MOST_PANELS)
+            depths = style.few(range(1, fitted_dichotomy(clf).tree_.max_depth + 1), _MOST_PANELS)
         cuts = depth_cuts(clf, X, y, depths=depths, n_bins=n_bins, sample_weight=sample_weight)
         return cls(cuts).plot(ax, reading=reading)
 
@@ -127,7 +127,9 @@ class DepthReliabilityDisplay:
     def _label_edges(self) -> None:
         for panel, depth, n_groups in zip(self.axes_[0], self.cuts.depths, self.cuts.n_groups, strict=True):
             panel.set_title(
-                f"depth {depth}\n{n_groups:,} groups\n{panel.get_title()}", fontsize="small", pad=3
+                f"depth {depth}\n{n_groups:,} group{'s' if n_groups > 1 else ''}\n{panel.get_title()}",
+                fontsize="small",
+                pad=3,
             )
         for panel in self.axes_[:, 1:].ravel():
             panel.set_yticklabels([])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dichotomies.diagnostics.evaluation import sum_by
+from dichotomies.metrics.binning import sums_by_index
 
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, IntArray
@@ -69,11 +69,11 @@ def cells_of(ledger: Ledger, amounts: FloatArray, narrow: float = NARROW) -> Cel
     starts, stops = np.full(len(first), np.inf), np.full(len(first), -np.inf)
     np.minimum.at(starts, cell, left[nodes])
     np.maximum.at(stops, cell, right[nodes])
-    width = sum_by(cell, right[nodes] - left[nodes], len(first))
+    width = sums_by_index(cell, right[nodes] - left[nodes], len(first))
     return Cells(
         left=starts,
         right=stops,
         depth=tree.depth[nodes[first]],
-        value=sum_by(cell, amounts[nodes], len(first)) / width,
+        value=sums_by_index(cell, amounts[nodes], len(first)) / width,
         node=np.where(size == 1, nodes[first], -1),
     )

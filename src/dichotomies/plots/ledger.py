@@ -111,7 +111,8 @@ class LedgerDisplay:
         self.cells_ = cells_of(self.ledger, self._amounts(colour))
         ax = style.axes_or_new(ax, (7.2, min(2.0 + 0.32 * self.ledger.tree.max_depth, 6.5)))
         self.figure_ = ax.figure
-        ((self.ax_, self.depth_ax_),) = style.divided(ax, 1, 2, width_ratios=[4.2, 1], wspace=0.02)
+        space = {"wspace": 0.02 if style.makes_room(ax.figure) else 0.1}
+        ((self.ax_, self.depth_ax_),) = style.divided(ax, 1, 2, width_ratios=[4.2, 1], **space)
         self._draw_cells(colour)
         self._draw_leaves()
         self._draw_depths()
@@ -145,8 +146,9 @@ class LedgerDisplay:
         axes = [self.ax_, self.depth_ax_]
         lowest, highest = patches.get_clim()
         ends = bool(cells.value.min() < lowest), bool(cells.value.max() > highest)
+        pad = 0.02 if style.makes_room(self.figure_) else 0.25
         bar = self.figure_.colorbar(
-            patches, ax=axes, location="bottom", aspect=60, pad=0.02, shrink=0.8, extend=_EXTENDED[ends]
+            patches, ax=axes, location="bottom", aspect=60, pad=pad, shrink=0.8, extend=_EXTENDED[ends]
         )
         bar.set_label(_COLOURS[colour], fontsize="small")
         bar.outline.set_visible(False)
@@ -181,7 +183,7 @@ class LedgerDisplay:
         self.ax_.add_collection(leaves)
         for leaf in roomy:
             place = (edges[leaf] + edges[leaf + 1]) / 2, tree.leaf_depth[leaf] + 0.5
-            self.ax_.text(*place, names[leaf], ha="center", va="center", fontsize="x-small")
+            self.ax_.text(*place, style.plain(names[leaf]), ha="center", va="center", fontsize="x-small")
 
     # ------------------------------------------------------------------ the depths
 

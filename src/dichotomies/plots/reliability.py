@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dichotomies.diagnostics.probabilities import Predictions
 from dichotomies.diagnostics.reliability import Reliability, reliability
 from dichotomies.plots import style
@@ -118,18 +120,24 @@ class ReliabilityDisplay:
         """Plot class probabilities, or a mapping of names to class probabilities.
 
         The parameters are those of `from_estimator`, and `labels`: those of the columns, by default
-        the sorted labels that occur in `y`.
+        the sorted labels that occur in `y`. One score per row is the probability of the second of two
+        labels (of 1, or True), and that probability is looked at.
         """
         given = proba if isinstance(proba, Mapping) else {name: proba}
         asked = {key: Predictions.given(y, each, labels, sample_weight) for key, each in given.items()}
+        if pos_label is None and asked and all(np.ndim(each) == 1 for each in given.values()):
+            pos_label = next(iter(asked.values())).classes[1].item()
         return cls._from(asked, pos_label, n_bins).plot(ax)
 
     @classmethod
     def _from(cls, asked: Mapping[str, Predictions], pos_label: Any, n_bins: int) -> ReliabilityDisplay:
+        if not asked:
+            raise ValueError("There is no model to draw: the mapping of names to models is empty.")
         curves = {name: reliability(each, pos_label=pos_label, n_bins=n_bins) for name, each in asked.items()}
         if pos_label is None:
             return cls(curves)
-        return cls(curves, xlabel=f"probability of {pos_label!s}", ylabel=f"share of {pos_label!s}")
+        named = style.plain(pos_label)
+        return cls(curves, xlabel=f"probability of {named}", ylabel=f"share of {named}")
 
     def plot(self, ax: Any = None) -> ReliabilityDisplay:
         """Draw the curves.
@@ -147,7 +155,7 @@ class ReliabilityDisplay:
         for i, (name, curve) in enumerate(self.curves.items()):
             colour = style.COLOURS[i % len(style.COLOURS)]
             line = style.draw_curve(self.ax_, curve, colour, style.MARKERS[i % len(style.MARKERS)])
-            line.set_label(f"{name}: ECE {curve.ece:.3f}")
+            line.set_label(f"{style.plain(name)}: ECE {curve.ece:.3f}")
             self.counts_ax_.stairs(curve.count, curve.edges, color=colour, linewidth=1.2)
             self.counts_ax_.stairs(curve.count, curve.edges, color=colour, alpha=0.15, fill=True)
             self.lines_.append(line)

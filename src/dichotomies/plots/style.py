@@ -45,8 +45,27 @@ def axes_or_new(ax: Any, size: tuple[float, float]) -> Any:
 def divided(ax: Any, n_rows: int, n_columns: int, **gridspec: Any) -> Any:
     """Axes in a grid in the place of one pair of axes, which disappears; shape (n_rows, n_columns)."""
     ax.set_axis_off()
-    grid = ax.get_subplotspec().subgridspec(n_rows, n_columns, **gridspec)
+    grid = _place_of(ax).subgridspec(n_rows, n_columns, **gridspec)
     return np.array([[ax.figure.add_subplot(grid[i, j]) for j in range(n_columns)] for i in range(n_rows)])
+
+
+def _place_of(ax: Any) -> Any:
+    """The part of the figure that axes fill; also of axes put anywhere by ``figure.add_axes``."""
+    place = ax.get_subplotspec()
+    if place is not None:
+        return place
+    box = ax.get_position()
+    return ax.figure.add_gridspec(1, 1, left=box.x0, right=box.x1, bottom=box.y0, top=box.y1)[0]
+
+
+def makes_room(figure: Any) -> bool:
+    """Whether a layout engine makes room for labels between axes; without one, distances must hold them."""
+    return figure.get_layout_engine() is not None
+
+
+def plain(text: Any) -> str:
+    """Text that is written as it is: a dollar sign does not begin a formula."""
+    return str(text).replace("$", r"\$")
 
 
 def tidy(ax: Any) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.pipeline import Pipeline
 
+from dichotomies.diagnostics.evaluation import fitted_dichotomy
 from dichotomies.report.words import count, name_of
 
 if TYPE_CHECKING:
@@ -18,8 +19,12 @@ _PACKAGES = ("dichotomies", "numpy", "scipy", "scikit-learn")
 
 def facts(measured: Measurements) -> list[tuple[str, str]]:
     """Names and values, in the order in which they are shown."""
-    clf = model_of(measured.clf)
+    clf = fitted_dichotomy(measured.clf)
     tree, evaluation = measured.tree, measured.evaluation
+    intervals = (
+        f"{evaluation.confidence_level:.0%}: Wilson's for shares of right answers, bootstrap over rows "
+        f"({evaluation.n_resamples}) for the rest"
+    )
     lines = [
         ("Model", _steps(measured.clf)),
         ("Classes", f"{tree.n_classes:,}"),
@@ -33,7 +38,7 @@ def facts(measured: Measurements) -> list[tuple[str, str]]:
         ("Trained", clf.learner_),
         ("Calibration of the nodes", _text(clf.internal_calibration)),
         ("Calibration of the whole", _external(clf)),
-        ("Intervals", f"{evaluation.confidence_level:.0%}, bootstrap over rows ({evaluation.n_resamples})"),
+        ("Intervals", intervals),
         ("Software", ", ".join([f"Python {platform.python_version()}", *_versions()])),
     ]
     return [(name, name_of(value)) for name, value in lines]
@@ -41,13 +46,8 @@ def facts(measured: Measurements) -> list[tuple[str, str]]:
 
 def parameters(measured: Measurements) -> list[tuple[str, str]]:
     """The parameters of the classifier."""
-    given = model_of(measured.clf).get_params(deep=False)
+    given = fitted_dichotomy(measured.clf).get_params(deep=False)
     return [(name, name_of(_text(value))) for name, value in sorted(given.items())]
-
-
-def model_of(clf: Any) -> Any:
-    """The nested dichotomy itself."""
-    return model_of(clf[-1]) if isinstance(clf, Pipeline) else clf
 
 
 def _steps(clf: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from dichotomies.diagnostics.evaluation import fitted_dichotomy
 from dichotomies.report import card, data, summary, tables
 from dichotomies.report.words import name_of, plural
 
@@ -28,7 +29,7 @@ def content_of(measured: Measurements, examples: Sequence[Any] | None, created: 
     bands = summary.bands(measured)
     names = measured.tree.leaf_labels.tolist()
     return {
-        "title": f"Report on a {type(card.model_of(measured.clf)).__name__}",
+        "title": f"Report on a {type(fitted_dichotomy(measured.clf)).__name__}",
         "subtitle": f"{measured.tree.n_classes:,} classes · {plural(len(measured.facts), 'row', 'rows')}",
         **summary.headline(bands, measured.n_rows),
         "summary": summary.sentences(measured),

@@ -10,6 +10,7 @@ import numpy as np
 
 from dichotomies.diagnostics import class_calibration, confused_pairs, depth_cuts, ledger
 from dichotomies.metrics import evaluate
+from dichotomies.metrics.binning import sums_by_index
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -76,7 +77,7 @@ class Measurements:
         weighed = self.facts.weight > 0
         leaves, weight = self.leaf_of_class[self.facts.codes[weighed]], self.facts.weight[weighed]
         amounts = weight * np.asarray(values, dtype=np.float64)[weighed]
-        sums, rows = (np.bincount(leaves, each, self.tree.n_classes) for each in (amounts, weight))
+        sums, rows = (sums_by_index(leaves, each, self.tree.n_classes) for each in (amounts, weight))
         means: FloatArray = np.divide(sums, rows, out=np.full(len(rows), np.nan), where=rows > 0)
         return means
 

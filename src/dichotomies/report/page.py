@@ -41,6 +41,10 @@ class Report:
         one.
         """
         target = Path(path)
+        if target.is_dir():
+            raise IsADirectoryError(f"{target} is a folder; give the name of a file, such as report.html.")
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"There is no folder {target.parent} to save the report in.")
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:

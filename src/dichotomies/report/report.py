@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from sklearn.utils.validation import _num_samples
+
 from dichotomies.report.content import content_of
 from dichotomies.report.measurements import measure
 from dichotomies.report.page import Report, page_of, require_jinja2
@@ -57,15 +59,16 @@ def make(
     >>> make(clf, X[1000:] / 16, y[1000:])
     <Report: 10 classes · 797 rows, 1.2 MB; save(path) writes it as HTML>
     """
-    require_jinja2()  # before the work, not after it
+    require_jinja2()  # this and the examples before the work, not after it
+    named = None if examples is None else _one_per_row(examples, _num_samples(X))
     measured = measure(clf, X, y, sample_weight)
-    named = None if examples is None else _one_per_row(examples, len(measured.facts))
     content = content_of(measured, named, date.today().isoformat() if created is None else created)
     return Report(page_of(content), content)
 
 
 def _one_per_row(examples: Any, n_rows: int) -> list[Any]:
-    if isinstance(examples, str) or len(examples) != n_rows:
-        given = "one text" if isinstance(examples, str) else f"{len(examples):,}"
+    names = None if isinstance(examples, str) else list(examples)
+    if names is None or len(names) != n_rows:
+        given = "one text" if names is None else f"{len(names):,}"
         raise ValueError(f"examples must name each of the {n_rows:,} rows, got {given}.")
-    return list(examples)
+    return names

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies.metrics.binning import bin_of, bin_sums
 from dichotomies.metrics.reliability import wilson_interval
 from dichotomies.report.words import count, name_of, percent, percents, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from dichotomies.report.measurements import Measurements
 
@@ -24,6 +25,10 @@ _FEW_ROWS = 30
 
 #: A smaller gap between confidence and accuracy may be beyond chance, but matters little.
 _LITTLE = 0.03
+
+
+#: Beyond this, the odds against the true class are not spelt out.
+_WORST_ODDS = 1e9
 
 
 @dataclass(frozen=True)
@@ -42,16 +47,15 @@ class Band:
 def bands(measured: Measurements) -> list[Band]:
     """The bands of confidence that have rows."""
     events = measured.facts.events()
-    place = np.clip(np.searchsorted(_BORDERS, events.score, side="right") - 1, 0, len(_BORDERS) - 2)
-    sums = (events.weight, events.weight * events.score, events.weight * events.happened)
-    rows, says, right = (np.bincount(place, each, len(_BORDERS) - 1) for each in sums)
+    place = bin_of(events.score, _BORDERS)
+    rows, says, right = bin_sums(place, events.score, events.happened, events.weight, len(_BORDERS) - 1)
     sides = np.column_stack([_BORDERS[:-1], _BORDERS[1:], rows, says, right])[rows > 0].tolist()
     return [Band(low, high, n, s / n, r / n, *interval(r, n)) for low, high, n, s, r in sides]
 
 
 def interval(right: float, rows: float) -> tuple[float, float]:
     """The 95 % interval of a share of rows."""
-    lower, upper = wilson_interval(np.array([min(right, rows)]), np.array([rows]), 0.95)
+    lower, upper = wilson_interval(np.array([right]), np.array([rows]), 0.95)
     return float(lower[0]), float(upper[0])
 
 
@@ -103,14 +107,16 @@ def _overall(measured: Measurements) -> Iterator[str]:
     )
     nll, k = measured.evaluation.metrics["nll"], measured.tree.n_classes
     yield (
-        f"It gives the true class a probability of 1 in {_odds(nll)} (geometric mean), where guessing "
+        f"It gives the true class a probability of {_odds(nll)} (geometric mean), where guessing "
         f"among the {k:,} classes gives 1 in {k:,}."
     )
 
 
 def _odds(nll: float) -> str:
-    odds = float(np.exp(min(nll, 700.0)))
-    return f"{odds:.2f}" if odds < 10 else f"{odds:,.0f}" if odds < 1e9 else f"{odds:.1e}"
+    if nll > np.log(_WORST_ODDS):
+        return f"less than 1 in {_WORST_ODDS:,.0f}"
+    odds = float(np.exp(nll))
+    return f"1 in {odds:.2f}" if odds < 10 else f"1 in {odds:,.0f}"
 
 
 def _calibrations(measured: Measurements) -> Iterator[str]:
@@ -118,15 +124,20 @@ def _calibrations(measured: Measurements) -> Iterator[str]:
     if book.raw_total is not None:
         yield (
             "Calibrating the decisions inside the tree took the loss from "
-            f"{book.raw_total:.3f} to {book.total:.3f} nats a row."
+            f"{book.raw_total:.3f} to {book.total:.3f} nats a row{_harm(book.raw_total, book.total)}."
         )
     if cuts.after is not None:
         before, after = cuts.before.ece_top_label[-1], cuts.after.ece_top_label[-1]
         yield (
             "Calibrating the whole took the average gap between how sure and how right it is from "
             f"{percent(before, 1)} to {percent(after, 1)}, and the loss from {book.total:.3f} to "
-            f"{book.final_nll:.3f} nats a row."
+            f"{book.final_nll:.3f} nats a row{_harm(book.total, book.final_nll)}."
         )
+
+
+def _harm(before: float, after: float) -> str:
+    """What to add where the loss has grown, in the digits that are shown."""
+    return ": on these rows it did harm" if round(after, 3) > round(before, 3) else ""
 
 
 def _confusion(measured: Measurements) -> Iterator[str]:
@@ -166,19 +177,25 @@ def ledger_text(measured: Measurements) -> str:
 
 
 def tiles(measured: Measurements) -> list[dict[str, Any]]:
-    """The headline numbers with their intervals."""
+    """The headline numbers with their intervals.
+
+    Those of shares of right answers are Wilson's: where all rows are right, all resamples are, and a
+    bootstrap interval would be no wider than a point.
+    """
     intervals, k = measured.evaluation.intervals, measured.tree.n_classes
     shares = [
         ("accuracy", "Right", "share of rows whose most probable class is the true one"),
         ("top_5_accuracy", "Right among 5", "the true class is one of the five most probable"),
-        ("ece", "Average gap", "between how sure and how right it is (ECE, 20 bins)"),
     ]
     made = [
-        {"name": name, "meaning": meaning, "value": percent(value, 1), "interval": percents(low, high, 1)}
+        _share_tile(name, meaning, value, interval(value * measured.n_rows, measured.n_rows))
         for key, name, meaning in shares
         if key != "top_5_accuracy" or k > 5
-        for value, low, high in [intervals[key]]
+        for value in [measured.evaluation.metrics[key]]
     ]
+    value, *bounds = intervals["ece"]
+    meaning = "between how sure and how right it is (ECE, 20 bins)"
+    made.append(_share_tile("Average gap", meaning, value, bounds))
     losses = [
         ("nll", "Loss", "nats a row (negative log-likelihood); lower is better"),
         ("brier", "Squared error", "Brier score, 0 to 2; lower is better"),
@@ -188,3 +205,12 @@ def tiles(measured: Measurements) -> list[dict[str, Any]]:
         for key, name, meaning in losses
         for value, low, high in [intervals[key]]
     ]
+
+
+def _share_tile(name: str, meaning: str, value: float, bounds: Sequence[float]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "meaning": meaning,
+        "value": percent(value, 1),
+        "interval": percents(bounds[0], bounds[1], 1),
+    }

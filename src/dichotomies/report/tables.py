@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 _LINES = 20
 
+#: Pairs without an error, and expected to have less than this of one, were not confused.
+_LEAST_MASS = 0.5
+
 _VERDICTS = {"sure": "too sure", "modest": "too modest", "fine": "within chance"}
 
 
@@ -59,6 +62,7 @@ def confused(measured: Measurements) -> list[dict[str, Any]]:
             "where": f"depth {row['depth']}, among {plural(int(size[row['node']]), 'class', 'classes')}",
         }
         for row in measured.pairs.to_table()
+        if row["errors"] > 0 or row["mass"] >= _LEAST_MASS
     ]
 
 

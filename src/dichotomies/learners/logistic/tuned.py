@@ -223,7 +223,7 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
         except Unsupported as reason:
             raise ValueError(f"{type(self).__name__} cannot be trained, because {reason}.") from None
         assert learner is not None
-        return replace(learner, settings=replace(learner.settings, tol=min(self.tol, 1e-7)))
+        return replace(learner, settings=replace(learner.settings, tol=min(self.tol, 1e-8)))
 
     def _check_two_classes(self, y: LabelArray) -> None:
         if len(self.classes_) > 2:
