@@ -12,10 +12,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import check_estimator
 
+from dichotomies.folds import fold_of_rows
 from dichotomies.learners import Effort, GenericLearner, NodeTask, Wanted, choose
+from dichotomies.learners.base import left_is_positive
 from dichotomies.learners.logistic import LogisticLearner, TunedLogisticLearner, TunedLogisticRegression
-from dichotomies.learners.logistic.settings import highest_class_is_left
-from dichotomies.learners.logistic.tuning import BORROWED_ROWS, inner_folds
+from dichotomies.learners.logistic.tuning import BORROWED_ROWS
 from dichotomies.tree import ClassTree
 from tests.reference import RecursiveNestedDichotomy
 from tests.uncalibrated import Uncalibrated
@@ -236,7 +237,7 @@ def test_what_it_cannot_honour_goes_to_clones_with_the_reason(params, reason):
 
 def test_the_highest_class_decides_which_side_is_positive(rng):
     tree = ClassTree(rng.permutation(30), rng.permutation(29))
-    for node, is_left in enumerate(highest_class_is_left(tree)):
+    for node, is_left in enumerate(left_is_positive(tree)):
         left = tree.leaf_order[tree.start[node] : tree.split[node]].max()
         assert is_left == (left > tree.leaf_order[tree.split[node] : tree.stop[node]].max())
 
@@ -270,7 +271,7 @@ def test_the_choice_equals_brute_force(digits, per):
     task = NodeTask(tree, X[rows], y[rows]).prepared()
     learner = TunedLogisticLearner.recognise(TunedLogisticRegression(Cs, per=per, random_state=3))
     scorer = learner.fit(task, random_state=None)
-    nll = _brute_force_losses(task, inner_folds(task.codes, 3, np.random.RandomState(3)), Cs)
+    nll = _brute_force_losses(task, fold_of_rows(task.codes, 3, np.random.RandomState(3)), Cs)
     depth = np.array([nll[tree.depth == d].sum(axis=0) for d in range(3)])
     size = np.array([task.node_size[tree.depth == d].sum() for d in range(3)])
     depth += BORROWED_ROWS * nll.sum(axis=0) / size.sum()

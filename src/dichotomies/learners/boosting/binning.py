@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dichotomies._kernels.ensembles import Bins
-from dichotomies._kernels.histograms import encode_rows
+from dichotomies._kernels.boosting.ensembles import Bins
+from dichotomies._kernels.boosting.histograms import encode_rows
 from dichotomies._parallel import even_batches, run
 
 if TYPE_CHECKING:

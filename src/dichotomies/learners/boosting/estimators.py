@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from dichotomies._kernels.ensembles import DISCRETE, GRADIENT, REAL, Boosting
+from dichotomies._kernels.boosting.ensembles import DISCRETE, GRADIENT, REAL, Boosting
 from dichotomies.learners.boosting.binning import bin_rows
 from dichotomies.learners.boosting.trees import BoostedTrees, Ranges
 

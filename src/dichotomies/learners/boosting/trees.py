@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dichotomies._kernels.boosting import boost_nodes
-from dichotomies._kernels.ensembles import Ensembles
-from dichotomies._kernels.tree_sums import sum_trees, sum_trees_of_pairs
+from dichotomies._kernels.boosting.ensembles import Ensembles
+from dichotomies._kernels.boosting.nodes import boost_nodes
+from dichotomies._kernels.boosting.tree_sums import sum_trees, sum_trees_of_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from dichotomies._kernels.ensembles import Bins, Boosting
+    from dichotomies._kernels.boosting.ensembles import Bins, Boosting
     from dichotomies._typing import BoolArray, FloatArray, IntArray
 
 

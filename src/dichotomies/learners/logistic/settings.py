@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._kernels.newton_node import Objective
-from dichotomies.learners.base import Unsupported
+from dichotomies._kernels.newton.node import Objective
+from dichotomies.learners.base import Unsupported, left_is_positive
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray
+    from dichotomies._typing import FloatArray
     from dichotomies.tree import ClassTree
 
 #: Derivatives of single-precision data are not known better than this, relative to the mean loss.
@@ -47,7 +47,7 @@ class Settings:
         left_factor, right_factor = np.ones(tree.n_nodes), np.ones(tree.n_nodes)
         if isinstance(self.class_weight, dict):
             low, high = (float(self.class_weight.get(side, 1.0)) for side in (0, 1))
-            left_is_high = highest_class_is_left(tree)
+            left_is_high = left_is_positive(tree)
             left_factor = np.where(left_is_high, high, low)
             right_factor = np.where(left_is_high, low, high)
         return Objective(
@@ -70,15 +70,3 @@ def check_class_weight(class_weight: Any) -> None:
         raise Unsupported("class_weight has labels other than 0 and 1, which are the sides of a node")
     if not all(np.isfinite(weight) and weight > 0 for weight in class_weight.values()):
         raise Unsupported("class_weight has a weight that is not positive")
-
-
-def highest_class_is_left(tree: ClassTree) -> BoolArray:
-    """Whether the side of each node with the highest class code is the left one."""
-    highest = np.empty(tree.n_nodes, dtype=np.intp)
-    is_left = np.empty(tree.n_nodes, dtype=bool)
-    leaves, left, right = tree.leaf_order.tolist(), tree.left.tolist(), tree.right.tolist()
-    for node in range(tree.n_nodes - 1, -1, -1):  # children come after their parents
-        on_left = leaves[~left[node]] if left[node] < 0 else highest[left[node]]
-        on_right = leaves[~right[node]] if right[node] < 0 else highest[right[node]]
-        highest[node], is_left[node] = max(on_left, on_right), on_left > on_right
-    return is_left

@@ -11,15 +11,15 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
-from dichotomies._kernels.newton_node import Nodes, Results
-from dichotomies._kernels.newton_visit import count_active, train_dense, train_sparse
+from dichotomies._kernels.newton.node import Nodes, Results
+from dichotomies._kernels.newton.visit import count_active, train_dense, train_sparse
 from dichotomies._parallel import even_batches, run
 from dichotomies.learners.weights import DenseWeights, SparseWeights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dichotomies._kernels.newton_node import Objective
+    from dichotomies._kernels.newton.node import Objective
     from dichotomies._typing import FloatArray, IntArray
     from dichotomies.learners.base import Effort, NodeScorer, NodeTask
     from dichotomies.learners.logistic.settings import Settings

@@ -12,10 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from dichotomies.folds import fold_of_rows
 from dichotomies.learners.base import LEARNERS, Effort, Learner, NodeTask, Unsupported
 from dichotomies.learners.logistic.settings import Settings, check_class_weight
 from dichotomies.learners.logistic.training import NodeTraining
-from dichotomies.learners.logistic.tuning import chosen_strength, inner_folds
+from dichotomies.learners.logistic.tuning import chosen_strength
 from dichotomies.tree import ClassTree
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class TunedLogisticLearner(Learner):
         """Choose each node's C and train it."""
         task, effort = task.prepared(), effort or Effort()
         rng = random_state if self.seed is None else check_random_state(self.seed)
-        C = self._choose(task, inner_folds(task.codes, self.cv, rng), effort, title)
+        C = self._choose(task, fold_of_rows(task.codes, self.cv, rng), effort, title)
         trained = NodeTraining(task, self.settings, C[:, None], None, 1, effort, title).run()
         return TunedScorer(trained.members[0], C, trained.results.n_steps[0])
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._kernels.class_counts import dense_group_sums
-from dichotomies._kernels.sparse_nodes import BERNOULLI, NORMALISED, ROUNDING
+from dichotomies._kernels.naive_bayes.class_counts import dense_group_sums
+from dichotomies._kernels.naive_bayes.sparse_nodes import BERNOULLI, NORMALISED, ROUNDING
 from dichotomies._kernels.weights import score_own_rows
 from dichotomies._parallel import even_batches, run
 from dichotomies.learners.weights import DenseWeights

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dichotomies._kernels import gaussian as kernels
+from dichotomies._kernels.naive_bayes import gaussian as kernels
 from dichotomies._parallel import even_batches, run
 from dichotomies.learners.base import Unsupported
 from dichotomies.learners.naive_bayes.priors import Prior

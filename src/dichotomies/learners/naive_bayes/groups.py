@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dichotomies._kernels.side_sums import side_sums
+from dichotomies._kernels.naive_bayes.side_sums import side_sums
 
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.naive_bayes import BernoulliNB, ComplementNB
 from sklearn.utils.validation import check_non_negative
 
-from dichotomies._kernels.sparse_nodes import BERNOULLI, MULTINOMIAL, NORMALISED
+from dichotomies._kernels.naive_bayes.sparse_nodes import BERNOULLI, MULTINOMIAL, NORMALISED
 from dichotomies.learners.base import Unsupported
 from dichotomies.learners.naive_bayes.priors import Prior
 
@@ -31,7 +31,7 @@ class Background(NamedTuple):
     intercept, weight : (n_nodes,)
         The intercept if no feature were active, and the weight of every inactive feature.
     of_side : (n_nodes, 2)
-        What the rule must know of the sides, see `_kernels.sparse_nodes.above_background`.
+        What the rule must know of the sides, see `_kernels.naive_bayes.sparse_nodes.above_background`.
     """
 
     intercept: FloatArray
@@ -46,7 +46,7 @@ class Smoothing:
     Attributes
     ----------
     rule : int
-        Which formula, see `_kernels.sparse_nodes`.
+        Which formula, see `_kernels.naive_bayes.sparse_nodes`.
     alpha : (1,) or (n_features,)
         Added to every count.
     prior : Prior

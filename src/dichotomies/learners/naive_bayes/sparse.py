@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._kernels.class_counts import by_feature, count_active, sum_active
-from dichotomies._kernels.sparse_nodes import BERNOULLI, MULTINOMIAL, NORMALISED, count_entries, walk
-from dichotomies._kernels.sparse_out_of_fold import Counts, Members, Rows, score_own_rows
+from dichotomies._kernels.naive_bayes.class_counts import by_feature, count_active, sum_active
+from dichotomies._kernels.naive_bayes.sparse_nodes import (
+    BERNOULLI,
+    MULTINOMIAL,
+    NORMALISED,
+    count_entries,
+    walk,
+)
+from dichotomies._kernels.naive_bayes.sparse_out_of_fold import Counts, Members, Rows, score_own_rows
 from dichotomies._parallel import even_batches, run
 from dichotomies.learners.weights import SparseWeights
 

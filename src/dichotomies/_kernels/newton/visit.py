@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies._kernels.compile import vector_kernel
-from dichotomies._kernels.newton_blas import add_rows_gram
-from dichotomies._kernels.newton_node import (
+from dichotomies._kernels.newton.blas import add_rows_gram
+from dichotomies._kernels.newton.node import (
     Nodes,
     Objective,
     Results,
@@ -19,8 +19,8 @@ from dichotomies._kernels.newton_node import (
     start_loss,
     visit_by_gram,
 )
-from dichotomies._kernels.newton_primal import solve_primal
-from dichotomies._kernels.newton_rows import empty_preconditioner
+from dichotomies._kernels.newton.primal import solve_primal
+from dichotomies._kernels.newton.rows import empty_preconditioner
 
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, IntArray

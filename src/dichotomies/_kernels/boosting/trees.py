@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dichotomies._kernels.compile import kernel
-from dichotomies._kernels.feature_rounds import start_round
-from dichotomies._kernels.histograms import Codes, add_rows
-from dichotomies._kernels.tree_splits import (
+from dichotomies._kernels.boosting.feature_rounds import start_round
+from dichotomies._kernels.boosting.histograms import Codes, add_rows
+from dichotomies._kernels.boosting.splits import (
     LEAST_HESSIAN,
     MAX_BINS,
     Room,
@@ -20,6 +19,7 @@ from dichotomies._kernels.tree_splits import (
     newton_cut,
     room_for_cuts,
 )
+from dichotomies._kernels.compile import kernel
 from dichotomies._typing import FloatArray, IntArray
 
 #: So many features are summed up together.

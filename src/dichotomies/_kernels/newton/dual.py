@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dichotomies._kernels.compile import vector_kernel
-from dichotomies._kernels.newton_blas import factorise, solve_backward, solve_forward
-from dichotomies._kernels.newton_loss import dot, evaluate, largest, loss_along
+from dichotomies._kernels.newton.blas import factorise, solve_backward, solve_forward
+from dichotomies._kernels.newton.loss import dot, evaluate, largest, loss_along
 
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, IntArray

@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import overload
 
 from dichotomies._kernels.compile import vector_kernel
-from dichotomies._kernels.newton_blas import add_columns_gram, factorise, solve_backward, solve_forward
+from dichotomies._kernels.newton.blas import add_columns_gram, factorise, solve_backward, solve_forward
 
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray

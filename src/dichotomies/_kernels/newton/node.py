@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dichotomies._kernels.compile import kernel, vector_kernel
-from dichotomies._kernels.newton_dual import multiply, solve_dual, sub_matrix
-from dichotomies._kernels.newton_loss import dot
+from dichotomies._kernels.newton.dual import multiply, solve_dual, sub_matrix
+from dichotomies._kernels.newton.loss import dot
 
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray

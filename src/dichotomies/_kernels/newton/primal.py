@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies._kernels.compile import vector_kernel
-from dichotomies._kernels.newton_loss import dot, evaluate, largest, loss_along
-from dichotomies._kernels.newton_rows import (
+from dichotomies._kernels.newton.loss import dot, evaluate, largest, loss_along
+from dichotomies._kernels.newton.rows import (
     curved_product,
     precondition,
     prepare,

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dichotomies._kernels.compile import kernel
-from dichotomies._kernels.sparse_nodes import BERNOULLI, MULTINOMIAL, NORMALISED, above_background, tally
+from dichotomies._kernels.naive_bayes.sparse_nodes import (
+    BERNOULLI,
+    MULTINOMIAL,
+    NORMALISED,
+    above_background,
+    tally,
+)
 
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray

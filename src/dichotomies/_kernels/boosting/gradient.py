@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from dichotomies._kernels.boosting.ensembles import WHOLE, Boosting, Ensembles, Names, keep_cuts
+from dichotomies._kernels.boosting.splits import LEAST_HESSIAN
+from dichotomies._kernels.boosting.trees import Growth, Rows, Tree, grow_tree
 from dichotomies._kernels.compile import kernel
-from dichotomies._kernels.ensembles import WHOLE, Boosting, Ensembles, Names, keep_cuts
-from dichotomies._kernels.histogram_trees import Growth, Rows, Tree, grow_tree
-from dichotomies._kernels.tree_splits import LEAST_HESSIAN
 from dichotomies._typing import FloatArray
 
 

@@ -1,0 +1,1 @@
+"""Logistic regression at the nodes of a tree by Newton steps."""
