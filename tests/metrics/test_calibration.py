@@ -170,8 +170,3 @@ def test_scores_on_an_edge_belong_to_the_bin_below():
     # 0.5 with 0.4, not with 0.6: the bins hold (0.4, 0.5) and (0.6)
     error = expected_calibration_error([0, 1, 1], [0.4, 0.5, 0.6], n_bins=2)
     assert error == pytest.approx(abs(1 - 0.9) / 3 + 0.4 / 3)
-
-
-def test_labels_may_be_called_classes():
-    proba = [[0.6, 0.4, 0.0], [0.3, 0.7, 0.0]]
-    assert expected_calibration_error(["a", "b"], proba, classes=["a", "b", "c"]) == pytest.approx(0.35)

@@ -52,7 +52,7 @@ def show(console: Console, structure: str, seed: int) -> None:
         ).fit(X_train, y_train)
         proba = clf.predict_proba(X_test)
         accuracy = float((clf.classes_[proba.argmax(axis=1)] == y_test).mean())
-        ece = expected_calibration_error(y_test, proba, classes=clf.classes_)
+        ece = expected_calibration_error(y_test, proba, labels=clf.classes_)
         rows.append(Row(scheme, log_loss(y_test, proba, labels=clf.classes_), accuracy, ece))
     console.print(f"The tree over the ten digits (structure [b]{structure}[/b], seed {seed}):\n")
     console.print(clf.tree_.draw(), highlight=False, markup=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from dichotomies.diagnostics.evaluation import Evaluation
+from dichotomies.diagnostics.subject import Subject
 from dichotomies.diagnostics.tables import Table
 from dichotomies.metrics.binning import sums_by_index
 
@@ -107,15 +107,15 @@ def confused_pairs(
         raise ValueError(f"Pairs are ordered by 'mass' or 'errors', not by {by!r}.")
     if top < 0:
         raise ValueError(f"top must not be negative, got {top}.")
-    evaluation = Evaluation.of(clf, X, y, sample_weight)
-    mass, errors = evaluation.add_up(_Confusion(evaluation).of_chunk)
+    subject = Subject.of(clf, X, y, sample_weight)
+    mass, errors = subject.add_up(_Confusion(subject).of_chunk)
     pairs = (mass + errors).tocoo()  # every pair that has either
     mass, errors = (np.asarray(amounts[pairs.row, pairs.col]).ravel() for amounts in (mass, errors))
     order = np.lexsort((-errors, -mass) if by == "mass" else (-mass, -errors))[:top]
     left, right = pairs.row[order], pairs.col[order]
-    tree = evaluation.tree
+    tree = subject.tree
     node = parting_nodes(tree, left, right)
-    rows = sums_by_index(evaluation.leaf_of_row, evaluation.weight, tree.n_classes)
+    rows = sums_by_index(subject.leaf_of_row, subject.weight, tree.n_classes)
     return ConfusedPairs(
         first=tree.leaf_labels[left],
         second=tree.leaf_labels[right],
@@ -130,19 +130,19 @@ def confused_pairs(
 class _Confusion:
     """Sums up what the rows of a chunk give to other classes, by pair of leaf positions."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
-        self._evaluation = evaluation
-        self._position = evaluation.leaf_position
-        self._leaf_of_row = evaluation.leaf_of_row
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._position = subject.tree.leaf_position
+        self._leaf_of_row = subject.leaf_of_row
 
     def of_chunk(self, rows: slice, log_odds: FloatArray) -> tuple[Any, Any]:
         """Probability mass and number of errors, each a sparse matrix, upper triangle only."""
-        before, after = self._evaluation.probabilities(log_odds)
+        before, after = self._subject.probabilities(log_odds)
         proba = before if after is None else after
         own, codes, weight = (
             self._leaf_of_row[rows],
-            self._evaluation.codes[rows],
-            self._evaluation.weight[rows],
+            self._subject.codes[rows],
+            self._subject.weight[rows],
         )
         answer = proba.argmax(axis=1)
         is_error = answer != codes
@@ -156,7 +156,7 @@ class _Confusion:
         )
 
     def _matrix(self, one: IntArray, other: IntArray, amounts: FloatArray) -> Any:
-        k = self._evaluation.tree.n_classes
+        k = self._subject.tree.n_classes
         return csr_array((amounts, (np.minimum(one, other), np.maximum(one, other))), shape=(k, k))
 
 

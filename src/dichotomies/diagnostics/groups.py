@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.diagnostics.evaluation import tree_classifier
+from dichotomies.diagnostics.subject import tree_classifier
 from dichotomies.inference import class_log_proba, for_each_chunk
 
 if TYPE_CHECKING:

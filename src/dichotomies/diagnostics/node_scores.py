@@ -14,7 +14,7 @@ from dichotomies.scorers import AveragedScorer, CalibratedScorer
 
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, IntArray, Matrix
-    from dichotomies.diagnostics.evaluation import Evaluation
+    from dichotomies.diagnostics.subject import Subject
     from dichotomies.learners import Scorer
     from dichotomies.tree import ClassTree
 
@@ -38,21 +38,21 @@ class NodeScores:
     final_nll: FloatArray | None
 
 
-def node_scores(evaluation: Evaluation) -> NodeScores:
+def node_scores(subject: Subject) -> NodeScores:
     """Ask every node about its own rows; as many numbers as rows times their depth are kept."""
-    tree, external = evaluation.tree, evaluation.external
-    own = _OwnScores(evaluation)
-    scores = np.empty((2 if is_calibrated(evaluation.scorer) else 1, own.offsets[-1]))
-    final_nll = None if external is None else np.empty(len(evaluation.codes))
+    tree, external = subject.tree, subject.external
+    own = _OwnScores(subject)
+    scores = np.empty((2 if is_calibrated(subject.scorer) else 1, own.offsets[-1]))
+    final_nll = None if external is None else np.empty(len(subject.codes))
 
     def keep(rows: slice, answers: FloatArray) -> None:
         for layer, log_odds in enumerate(answers):
             own.collect(rows, log_odds, scores[layer])
         if external is not None and final_nll is not None:
-            final_nll[rows] = _final_nll(tree, external, answers[0], evaluation.codes[rows])
+            final_nll[rows] = _final_nll(tree, external, answers[0], subject.codes[rows])
 
-    for_each_chunk(tree, _Layers(evaluation.scorer), evaluation.X, keep, evaluation.n_jobs)
-    segments = [own.segments(layer, evaluation.weight) for layer in scores]
+    for_each_chunk(tree, _Layers(subject.scorer), subject.X, keep, subject.n_jobs)
+    segments = [own.segments(layer, subject.weight) for layer in scores]
     return NodeScores(segments[0], segments[1] if len(segments) > 1 else None, final_nll)
 
 
@@ -66,14 +66,14 @@ def _final_nll(tree: ClassTree, external: Any, log_odds: FloatArray, codes: IntA
 class _OwnScores:
     """Where each row's score at each node above it belongs, in an array of all nodes one after another."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
-        self._tree = evaluation.tree
-        self._task = NodeTask(evaluation.tree, evaluation.X, evaluation.codes)
-        self._leaf_of_row = evaluation.leaf_of_row
+    def __init__(self, subject: Subject) -> None:
+        self._tree = subject.tree
+        self._task = NodeTask(subject.tree, subject.X, subject.codes)
+        self._leaf_of_row = subject.leaf_of_row
         self.offsets = np.concatenate([[0], np.cumsum(self._task.node_size)])
         # A row's place at a node is its place among all rows sorted by leaf, moved by the node's shift.
         self._shift = self.offsets[:-1] - self._task.leaf_offset[self._tree.start]
-        self._place = np.empty(len(evaluation.codes), dtype=np.intp)
+        self._place = np.empty(len(subject.codes), dtype=np.intp)
         self._place[self._task.row_order] = np.arange(len(self._place))
         self._node_above_leaf = _node_above_leaf(self._tree)
 

@@ -92,9 +92,7 @@ class NodeTask:
 
     @cached_property
     def _leaf_of_row(self) -> IntArray:
-        position = np.empty(self.tree.n_classes, dtype=np.intp)
-        position[self.tree.leaf_order] = np.arange(self.tree.n_classes)
-        return position[self.codes]
+        return self.tree.leaf_position[self.codes]
 
     @cached_property
     def row_order(self) -> IntArray:

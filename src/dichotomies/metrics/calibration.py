@@ -28,7 +28,6 @@ def expected_calibration_error(
     k: int = 5,
     n_bins: int = 20,
     strategy: str = "uniform",
-    classes: npt.ArrayLike | None = None,
 ) -> float:
     """Mean distance between how sure predictions are and how often they are right (ECE).
 
@@ -56,8 +55,6 @@ def expected_calibration_error(
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width, or of equal mass. A probability on an edge belongs to the bin below.
-    classes : array of shape (n_classes,), optional
-        Another name of `labels`.
 
     Returns
     -------
@@ -77,7 +74,7 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([True, False, True], [0.7, 0.1, 0.7]), 3)  # any binary score
     0.233
     """
-    question = Question(y_true, y_proba, labels if classes is None else classes, sample_weight, kind, k)
+    question = Question(y_true, y_proba, labels, sample_weight, kind, k)
     return float(np.mean(expected_error(question.bins(n_bins, strategy))))
 
 

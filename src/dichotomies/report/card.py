@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.pipeline import Pipeline
 
-from dichotomies.diagnostics.evaluation import fitted_dichotomy
+from dichotomies.diagnostics.subject import fitted_dichotomy
 from dichotomies.report.words import count, name_of
 
 if TYPE_CHECKING:

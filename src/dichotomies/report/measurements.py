@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from dichotomies.metrics.binning import sums_by_index
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies._typing import FloatArray, Matrix
     from dichotomies.diagnostics import ClassCalibration, ConfusedPairs, DepthCuts, Ledger
     from dichotomies.metrics import Evaluation, RowFacts
     from dichotomies.tree import ClassTree
@@ -65,17 +64,10 @@ class Measurements:
         """The weight of all rows: their number, without weights."""
         return float(self.facts.weight.sum())
 
-    @cached_property
-    def leaf_of_class(self) -> IntArray:
-        """Leaf position of each class, by its code."""
-        position = np.empty(self.tree.n_classes, dtype=np.intp)
-        position[self.tree.leaf_order] = np.arange(self.tree.n_classes)
-        return position
-
     def leaf_means(self, values: npt.ArrayLike) -> FloatArray:
         """Mean over the rows of each class, by leaf position; NaN for a class without rows."""
         weighed = self.facts.weight > 0
-        leaves, weight = self.leaf_of_class[self.facts.codes[weighed]], self.facts.weight[weighed]
+        leaves, weight = self.tree.leaf_position[self.facts.codes[weighed]], self.facts.weight[weighed]
         amounts = weight * np.asarray(values, dtype=np.float64)[weighed]
         sums, rows = (sums_by_index(leaves, each, self.tree.n_classes) for each in (amounts, weight))
         means: FloatArray = np.divide(sums, rows, out=np.full(len(rows), np.nan), where=rows > 0)

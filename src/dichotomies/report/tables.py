@@ -75,7 +75,7 @@ def mistakes(measured: Measurements, examples: Sequence[Any] | None) -> list[dic
 
 
 def _mistake(measured: Measurements, row: int, examples: Sequence[Any] | None) -> dict[str, Any]:
-    facts, classes, leaf_of = measured.facts, measured.tree.classes, measured.leaf_of_class
+    facts, classes, leaf_of = measured.facts, measured.tree.classes, measured.tree.leaf_position
     truth, answer = facts.codes[row], facts.predicted[row]
     return {
         "row": str(row),

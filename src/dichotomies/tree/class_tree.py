@@ -229,6 +229,13 @@ class ClassTree:
         return labels
 
     @property
+    def leaf_position(self) -> IntArray:
+        """The leaf position of each class, by its code; the inverse of `leaf_order`."""
+        position = np.empty(self.n_classes, dtype=np.intp)
+        position[self.leaf_order] = np.arange(self.n_classes)
+        return position
+
+    @property
     def mean_depth(self) -> float:
         """Mean number of nodes above a leaf, every class counted once."""
         return float(self.leaf_depth.mean())

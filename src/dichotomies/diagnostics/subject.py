@@ -28,7 +28,7 @@ _CHUNKS_HELD = 16
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Subject:
     """The parts of a fitted nested dichotomy, and rows with their classes and weights."""
 
     tree: ClassTree
@@ -40,7 +40,7 @@ class Evaluation:
     weight: FloatArray
 
     @classmethod
-    def of(cls, clf: Any, X: Matrix, y: npt.ArrayLike, sample_weight: Any = None) -> Evaluation:
+    def of(cls, clf: Any, X: Matrix, y: npt.ArrayLike, sample_weight: Any = None) -> Subject:
         """Take a fitted classifier apart and check the rows."""
         clf, X = tree_classifier(clf, X)
         codes = codes_of(y, clf.classes_, X.shape[0])
@@ -55,16 +55,9 @@ class Evaluation:
         )
 
     @cached_property
-    def leaf_position(self) -> IntArray:
-        """Position of each class among the leaves, by its code."""
-        position = np.empty(self.tree.n_classes, dtype=np.intp)
-        position[self.tree.leaf_order] = np.arange(self.tree.n_classes)
-        return position
-
-    @cached_property
     def leaf_of_row(self) -> IntArray:
         """Position of each row's class among the leaves, (n_rows,)."""
-        return self.leaf_position[self.codes]
+        return self.tree.leaf_position[self.codes]
 
     def add_up(self, measure: Callable[[slice, FloatArray], Any]) -> Any:
         """Sum of what `measure` makes of each chunk's log-odds, or of each entry if it makes a tuple.
