@@ -38,6 +38,9 @@ _SPARSE_COST = 60.0
 _ACCURACY = 1e-3
 _DIAGONAL_ACCURACY = 5e-4
 
+#: Where products cost next to nothing, up to so many rows times features, the last digits are had as well.
+_SMALL_PROBLEM, _SMALL_ACCURACY = 10_000, 1e-9
+
 
 @vector_kernel
 def visit_by_rows(
@@ -54,6 +57,8 @@ def visit_by_rows(
         penalty[-1] = 1.0 / objective.intercept_scale**2
     factor = empty_preconditioner(X, n_features + 1)
     accuracy = (_ACCURACY if len(factor) > 1 else _DIAGONAL_ACCURACY) * min(1.0, objective.tol / 1e-4)
+    if n * n_features <= _SMALL_PROBLEM:
+        accuracy = min(accuracy, _SMALL_ACCURACY)
     for grid in range(objective.C.shape[1]):
         start_loss(k, grid, nodes, results)
         for member in range(nodes.n_members):

@@ -168,7 +168,7 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
     >>> from sklearn.preprocessing import scale
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> TunedLogisticRegression(random_state=0).fit(scale(X), y).C_
-    0.1
+    1.0
     """
 
     def __init__(
