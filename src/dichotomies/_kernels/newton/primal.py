@@ -81,6 +81,37 @@ def refresh_after(n: int, p: int, factor: FloatArray) -> float:
 
 
 @vector_kernel
+def backtrack(
+    z: FloatArray,
+    scores: FloatArray,
+    y: FloatArray,
+    cost: FloatArray,
+    loss: float,
+    decrease: float,
+    lean: float,
+    bend: float,
+) -> float:
+    """Halve a step until the objective falls in proportion to it (Armijo's rule); return its size.
+
+    Parameters
+    ----------
+    z, scores : (n,)
+        Scores of the rows, and what a whole step adds to them.
+    loss, decrease : float
+        The loss now, and how fast the objective falls along the step.
+    lean, bend : float
+        What a step of size s adds to the penalty is ``s lean + s^2 bend``.
+    """
+    size = 1.0
+    while size > _SMALLEST_STEP:
+        change = loss_along(z, scores, size, y, cost) - loss + size * lean + size * size * bend
+        if change <= -1e-4 * size * decrease:
+            break
+        size *= 0.5
+    return size
+
+
+@vector_kernel
 def solve_primal(  # noqa: C901 - one loop, told once
     X: Any,
     y: FloatArray,
@@ -150,13 +181,11 @@ def solve_primal(  # noqa: C901 - one loop, told once
             step, scores,
         )  # fmt: skip
         decrease, before = dot(gradient, step), loss + 0.5 * dot(bounded * theta, theta)
-        lean, bend = dot(bounded * theta, step), 0.5 * dot(bounded * step, step)
-        size, is_negligible = 1.0, decrease <= _NEGLIGIBLE * before
-        while size > _SMALLEST_STEP and not is_negligible:
-            after = loss_along(z, scores, size, y, cost) + before - loss + size * lean + size * size * bend
-            if after <= before - 1e-4 * size * decrease:
-                break
-            size *= 0.5
+        is_negligible = decrease <= _NEGLIGIBLE * before
+        size = 1.0
+        if not is_negligible:
+            lean, bend = dot(bounded * theta, step), 0.5 * dot(bounded * step, step)
+            size = backtrack(z, scores, y, cost, loss, decrease, lean, bend)
         if size <= _SMALLEST_STEP:
             return -iteration - 1
         stalled += is_negligible
