@@ -37,6 +37,7 @@ benchmarks: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.vector_scaling --save
 	$(BIN)/python -m benchmarks.naive_bayes --save
 	$(BIN)/python -m benchmarks.logistic --save
+	$(BIN)/python -m benchmarks.tuned --save
 	$(BIN)/python -m benchmarks.boosting --save
 	$(BIN)/python -m benchmarks.odp_shape --save
 	$(BIN)/python -m benchmarks.limits --save
