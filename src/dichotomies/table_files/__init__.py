@@ -1,0 +1,1 @@
+"""Reading users' files: CSV, Parquet, svmlight and NPZ."""
