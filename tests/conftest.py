@@ -17,7 +17,7 @@ def real_data():
 
     def load_or_skip(name):
         try:
-            return load(name)
+            return load(name, download=False)
         except FileNotFoundError as reason:
             pytest.skip(str(reason))
 

@@ -1,20 +1,22 @@
-"""Real datasets with many classes, read from a local folder.
+"""Datasets as files: the documented form of arrays in an npz file, and the folders that hold such files.
 
-The folder is named by the argument `data_dir` or the environment variable ``DICHOTOMIES_DATA``. It holds
-one sub-folder per dataset with a file ``<name>.npz`` of plain arrays: ``X`` and ``y`` for dense data;
-``data``, ``indices``, ``indptr``, ``shape`` and ``y`` for a CSR matrix; optionally ``train_idx``,
+A folder holds one sub-folder per dataset with a file ``<name>.npz`` of plain arrays: ``X`` and ``y`` for
+dense data; ``data``, ``indices``, ``indptr``, ``shape`` and ``y`` for a CSR matrix; optionally ``train_idx``,
 ``val_idx``, ``test_idx`` and further arrays about the rows.
 """
 
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
+
+from dichotomies.datasets.partial_file import disk_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,11 +24,22 @@ if TYPE_CHECKING:
     from dichotomies._typing import LabelArray, Matrix
 
 DATA_DIR_VARIABLE = "DICHOTOMIES_DATA"
+CACHE_DIR_VARIABLE = "DICHOTOMIES_CACHE"
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows and labels of one dataset, with whatever else its file says about the rows."""
+    """Rows and labels of one dataset, with whatever else its file says about the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies.datasets import Dataset
+    >>> data = Dataset("mine", np.eye(3), np.array(["a", "b", "a"]), {"test_idx": np.array([2])})
+    >>> X, y = data.split("test")
+    >>> y
+    array(['a'], dtype='<U1')
+    """
 
     name: str
     X: Matrix
@@ -41,44 +54,60 @@ class Dataset:
         return self.X[rows], self.y[rows]
 
 
-def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
-    """Load a dataset by name.
+def data_folder(data_dir: str | os.PathLike[str] | None = None) -> Path | None:
+    """The folder of datasets: the argument, else the environment variable ``DICHOTOMIES_DATA``, else none."""
+    folder = data_dir or os.environ.get(DATA_DIR_VARIABLE)
+    return Path(folder).expanduser() if folder else None
 
-    Parameters
-    ----------
-    name : str
-        The dataset's name, such as ``"letter"``.
-    data_dir : path, optional
-        The folder of datasets; by default the environment variable ``DICHOTOMIES_DATA``.
 
-    Returns
-    -------
-    Dataset
+def cache_folder() -> Path:
+    """The folder for what was downloaded: ``DICHOTOMIES_CACHE``, else the user's cache folder."""
+    named = os.environ.get(CACHE_DIR_VARIABLE)
+    if named:
+        return Path(named).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dichotomies"
 
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file, or no folder was named.
-    """
-    with np.load(_path(name, data_dir), allow_pickle=False) as file:
+
+def npz_path(folder: Path, name: str) -> Path:
+    """Where a folder of datasets holds the one of that name."""
+    return folder / name / f"{name}.npz"
+
+
+def read(name: str, path: Path) -> Dataset:
+    """Read a dataset from its npz file."""
+    with np.load(path, allow_pickle=False) as file:
         arrays = dict(file)
     y = arrays.pop("y")
-    if "indptr" in arrays:
-        data, indices, indptr, shape = (arrays.pop(key) for key in ("data", "indices", "indptr", "shape"))
-        # int32 is what scikit-learn's compiled code expects of indices
-        parts = data.astype(np.float64), indices.astype(np.int32), indptr.astype(np.int32)
-        return Dataset(name, csr_array(parts, shape=tuple(shape.tolist())), y, arrays)
-    return Dataset(name, arrays.pop("X"), y, arrays)
+    if "indptr" not in arrays:
+        return Dataset(name, arrays.pop("X"), y, arrays)
+    data, indices, indptr, shape = (arrays.pop(key) for key in ("data", "indices", "indptr", "shape"))
+    # int32 is what scikit-learn's compiled code expects of indices
+    index = np.int32 if len(data) <= np.iinfo(np.int32).max else np.int64
+    parts = data.astype(np.float64), indices.astype(index), indptr.astype(index)
+    return Dataset(name, csr_array(parts, shape=tuple(shape.tolist())), y, arrays)
 
 
-def _path(name: str, data_dir: str | os.PathLike[str] | None) -> Path:
-    folder = data_dir or os.environ.get(DATA_DIR_VARIABLE)
-    if not folder:
-        raise FileNotFoundError(
-            f"No data folder is set: pass data_dir, or set {DATA_DIR_VARIABLE} to the folder that holds "
-            f"{name}/{name}.npz."
-        )
-    path = Path(folder) / name / f"{name}.npz"
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no dataset {name!r}: expected the file {path}.")
+def write(dataset: Dataset, folder: Path) -> Path:
+    """Write a dataset into a folder of datasets; the file appears when it is whole."""
+    path = npz_path(folder, dataset.name)
+    sparse = issparse(dataset.X)
+    arrays = {**(_csr_parts(dataset.X) if sparse else {"X": dataset.X}), "y": dataset.y, **dataset.extra}
+    _refuse_objects(arrays)
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as unfinished:
+            whole = Path(unfinished) / path.name
+            np.savez_compressed(whole, **arrays)
+            whole.replace(path)
     return path
+
+
+def _csr_parts(X: Matrix) -> dict[str, Any]:
+    X = X.tocsr()
+    return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
+
+
+def _refuse_objects(arrays: Mapping[str, Any]) -> None:
+    for key, array in arrays.items():
+        if np.asarray(array).dtype.hasobject:
+            raise ValueError(f"The array {key!r} holds Python objects; only plain arrays can be written.")
