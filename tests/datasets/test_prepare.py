@@ -97,7 +97,7 @@ def test_only_counts_are_weighted(counts):
     for name, X in {"mine": counts.X.toarray(), "rcv1": counts.X}.items():
         with pytest.raises(ValueError, match=f"which the features of '{name}' are not"):
             features(Dataset(name, X, counts.y), split, weighting="tfidf")
-    with pytest.raises(ValueError, match='must be "none" or "tfidf", got \'idf\''):
+    with pytest.raises(ValueError, match='must be "none", "tfidf" or "unit", got \'idf\''):
         features(counts, split, weighting="idf")
 
 
