@@ -1,0 +1,64 @@
+"""Regions of a Markdown page that are made of results, replaced where they stand.
+
+A region begins with a line ``<!-- table: NAME -->`` and ends with a line ``<!-- end -->``. Everything else
+on the page is left as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_BEGIN = re.compile(r"<!-- table: (?P<name>\S+) -->")
+_END = "<!-- end -->"
+
+
+def updated(page: str, contents: Mapping[str, str]) -> str:
+    r"""The page with each region that `contents` names replaced, and the others as they were.
+
+    Parameters
+    ----------
+    page : str
+        The page's text.
+    contents : mapping of str to str
+        What goes into the regions, by their names.
+
+    Examples
+    --------
+    >>> from dichotomies.experiments.page import updated
+    >>> print(updated("<!-- table: mine -->\nold\n<!-- end -->\n", {"mine": "new"}), end="")
+    <!-- table: mine -->
+    <BLANKLINE>
+    new
+    <BLANKLINE>
+    <!-- end -->
+    """
+    made: list[str] = []
+    inside: str | None = None
+    for line in page.splitlines():
+        begins = _BEGIN.fullmatch(line.strip())
+        if begins and inside is not None:
+            raise ValueError(f"The region {inside!r} has no line {_END!r} before the next one begins.")
+        if begins:
+            inside = begins["name"]
+            made += [line, *_lines(contents, inside)]
+        elif line.strip() == _END:
+            inside = None
+        if not begins and (inside is None or inside not in contents):
+            made.append(line)
+    if inside is not None:
+        raise ValueError(f"The region {inside!r} has no line {_END!r}.")
+    return "\n".join(made) + "\n"
+
+
+def _lines(contents: Mapping[str, str], name: str) -> list[str]:
+    return ["", *contents[name].strip("\n").splitlines(), ""] if name in contents else []
+
+
+def regions(page: str) -> list[str]:
+    """The names of the regions on a page, in their order."""
+    found = (_BEGIN.fullmatch(line.strip()) for line in page.splitlines())
+    return [match["name"] for match in found if match]

@@ -1,0 +1,36 @@
+"""The paper's claims, put to its own numbers and to ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from dichotomies.experiments.claims import CLAIMS, Claim, Table, Verdict
+from dichotomies.experiments.paper import paper_cells
+from dichotomies.experiments.tables import aggregates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dichotomies.experiments.result import Result
+
+
+class Judged(NamedTuple):
+    """A claim, and whether it holds for the paper's numbers and for ours."""
+
+    claim: Claim
+    paper: Verdict
+    ours: Verdict
+
+
+def judged(reading: str, results: Sequence[Result]) -> list[Judged]:
+    """Every claim, judged by the paper's numbers and by our results under one reading."""
+    paper = Table({key: cell.mean for key, cell in paper_cells().items()})
+    ours = Table(
+        {
+            (metric, place.base, place.dataset, place.scheme): aggregate.mean
+            for metric in ("nll", "accuracy")
+            for place, aggregate in aggregates(results, metric).items()
+            if place.reading == reading
+        }
+    )
+    return [Judged(claim, claim.judge(paper), claim.judge(ours)) for claim in CLAIMS]
