@@ -1,10 +1,15 @@
 """Trustworthy class probabilities when there are many classes."""
 
-from dichotomies.calibrated import CalibratedClassifier
-from dichotomies.classifier import NestedDichotomyClassifier
-from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
-from dichotomies.learners.logistic import TunedLogisticRegression
-from dichotomies.tree import ClassTree
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dichotomies.calibrated import CalibratedClassifier
+    from dichotomies.classifier import NestedDichotomyClassifier
+    from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
+    from dichotomies.learners.logistic import TunedLogisticRegression
+    from dichotomies.persistence import load
+    from dichotomies.tree import ClassTree
 
 __version__ = "0.1.0"
 
@@ -16,4 +21,45 @@ __all__ = [
     "NestedDichotomyClassifier",
     "TunedLogisticRegression",
     "__version__",
+    "load",
 ]
+
+# Everything is imported on first use, so that the command line starts at once.
+
+#: Where each public name is defined.
+_HOMES = {
+    "CalibratedClassifier": "calibrated",
+    "ClassTree": "tree",
+    "HistAdaBoostClassifier": "learners.boosting",
+    "HistGradientBoostClassifier": "learners.boosting",
+    "NestedDichotomyClassifier": "classifier",
+    "TunedLogisticRegression": "learners.logistic",
+    "load": "persistence",
+}
+#: Modules that people use by name.
+_MODULES = (
+    "calibrators",
+    "datasets",
+    "diagnostics",
+    "learners",
+    "metrics",
+    "persistence",
+    "plots",
+    "structures",
+)
+#: Modules whose classes may be in model files; they register themselves when they are imported.
+_SAVABLE = ("classifier", "calibrated", "table_files")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"dichotomies.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dichotomies' has no attribute {name!r}")
+    for module in _SAVABLE if name == "load" else ():
+        import_module(f"dichotomies.{module}")
+    return getattr(import_module(f"dichotomies.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES])

@@ -1,8 +1,10 @@
 """The command line works as installed, and says what is missing where its extra is not."""
 
+import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -10,6 +12,8 @@ import dichotomies
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.cli.app import app
+from dichotomies.cli.estimators import ESTIMATORS
+from dichotomies.datasets import DATASETS
 from dichotomies.structures import STRUCTURES
 
 
@@ -39,6 +43,24 @@ def test_list_shows_every_registered_name():
     assert result.exit_code == 0
     for registry in (STRUCTURES, BINARY, MULTICLASS):
         assert all(name in result.output for name in registry.names())
+
+
+def test_list_is_also_json():
+    named = json.loads(invoke("list", "--json").stdout)
+    assert list(named["structure"]) == STRUCTURES.names()
+    assert named["estimator"].keys() == ESTIMATORS.keys()
+
+
+def test_datasets_says_where_each_would_come_from(tmp_path):
+    folder = tmp_path / "letter"
+    folder.mkdir()
+    np.savez(folder / "letter.npz", X=np.eye(2), y=[0, 1])
+    listed = json.loads(invoke("datasets", "--data-dir", str(tmp_path), "--json").stdout)
+    places = {dataset["name"]: dataset["comes_from"] for dataset in listed}
+    assert list(places) == DATASETS.names()
+    assert places["letter"] == "data folder"
+    lines = invoke("datasets", "--data-dir", str(tmp_path)).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["name", *places]
 
 
 def test_version():

@@ -1,0 +1,80 @@
+"""Several settings compared on the same folds."""
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.cli.settings import Settings
+
+if TYPE_CHECKING:
+    from dichotomies.table_files import Table, TableModel
+
+#: What is measured, and what it is called in tables.
+METRICS = {
+    "nll": "NLL",
+    "accuracy": "accuracy",
+    "top_5_accuracy": "top-5",
+    "ece": "ECE",
+    "fit_seconds": "fit, s",
+}
+
+
+#: Enough to have every loop compiled.
+_FEW_ROWS = 200
+
+
+@dataclass
+class Scores:
+    """What one configuration has got on every fold."""
+
+    name: str
+    folds: dict[str, list[float]] = field(default_factory=lambda: {metric: [] for metric in METRICS})
+
+    def mean(self, metric: str) -> float:
+        """Mean over the folds."""
+        return float(np.mean(self.folds[metric]))
+
+    def spread(self, metric: str) -> float:
+        """Standard deviation over the folds."""
+        return float(np.std(self.folds[metric], ddof=1))
+
+
+def folds_of(labels: Any, n_folds: int, seed: int) -> Any:
+    """The fold in which each row is tested; -1 for the only row of a class, which is always trained on.
+
+    Rows of a class go to the folds in turn, so that no row is tested by a model that never saw its class.
+    """
+    from dichotomies.folds import fold_of_rows
+
+    _, codes = np.unique(labels, return_inverse=True)
+    folds = fold_of_rows(codes, n_folds, np.random.RandomState(seed))
+    folds[np.bincount(codes)[codes] == 1] = -1
+    return folds
+
+
+def warm_up(settings: Settings, table: "Table", **effort: Any) -> None:
+    """Fit to a few rows, so that compilation is in nobody's time."""
+    few = np.linspace(0, len(table) - 1, num=min(len(table), _FEW_ROWS)).astype(np.intp)
+    if len(np.unique(table.labels[few])) > 1:
+        _fit(settings, table.rows(few), **effort)
+
+
+def score(settings: Settings, table: "Table", is_test: Any, **effort: Any) -> dict[str, float]:
+    """Fit to all rows but those tested, texts included, and measure on these."""
+    from dichotomies.metrics import evaluate
+
+    train, test = (table.rows(np.flatnonzero(rows)) for rows in (~is_test, is_test))
+    begun = time.perf_counter()
+    model = _fit(settings, train, **effort)
+    seconds = time.perf_counter() - begun
+    found = evaluate(model.classifier, model.matrix(test), test.labels, sample_weight=test.weight).metrics
+    return {metric: seconds if metric == "fit_seconds" else found[metric] for metric in METRICS}
+
+
+def _fit(settings: Settings, table: "Table", *, ngrams: str, n_jobs: int | None) -> "TableModel":
+    from dichotomies.table_files import TableModel
+
+    classifier = settings.classifier(table, n_jobs=n_jobs)
+    return TableModel.fit(classifier, table, ngrams=ngrams)

@@ -1,0 +1,163 @@
+"""``dichotomies evaluate``: how good a model's probabilities are on a file, a batch of rows at a time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from dichotomies.cli import options
+from dichotomies.cli.failures import in_a_sentence
+from dichotomies.cli.inputs import batch_rows, label_of, load_model
+from dichotomies.cli.printing import plural, print_json
+
+if TYPE_CHECKING:
+    from dichotomies.metrics import Evaluation
+    from dichotomies.table_files import TableFile, TableModel
+
+EXAMPLE = "Example: dichotomies evaluate titles.model test.csv"
+
+
+@in_a_sentence
+def evaluate(
+    model: options.Model,
+    data: options.Data,
+    label: options.Label = None,
+    weight: options.Weight = None,
+    top_k: Annotated[
+        list[int],
+        typer.Option("--top-k", "-k", min=1, help="Is the true label among the k best? Repeatable."),
+    ] = [5],  # noqa: B006 - typer makes a new list
+    confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    resamples: Annotated[int, typer.Option(min=1, help="Resamples that the intervals rest on.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the intervals.")] = 0,
+    jobs: options.Jobs = None,
+    format: options.Format = None,  # noqa: A002
+    delimiter: options.Delimiter = None,
+    json: options.Json = False,
+    debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
+) -> None:
+    """Measure how good the probabilities are on rows that the model was not fitted to.
+
+    Every metric comes with a confidence interval. Rows with labels that the model does not know are left out
+    and counted. Any number of rows is read a batch at a time.
+    """
+    from dichotomies.table_files import open_table
+
+    fitted = load_model(model, jobs)
+    file = open_table(data, format, delimiter)
+    truth = read_truth(fitted, file, label_of(file, label, fitted.label), weight)
+    settings = {"top_k": top_k, "confidence_level": confidence, "n_resamples": resamples}
+    found = evaluated(fitted, file, truth, random_state=seed, **settings)
+    if json:
+        print_json(_document(found, truth))
+    else:
+        print(found)
+        if truth.n_unknown:
+            print(_about_unknown(found, truth))
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The labels of all rows of a file.
+
+    Attributes
+    ----------
+    codes : (n_rows,)
+        Place of the label among the classes, -1 where the model does not know it.
+    weight : (n_rows,) or None
+    unknown : list
+        The labels that the model does not know.
+    """
+
+    codes: Any
+    weight: Any
+    unknown: list[Any]
+
+    @property
+    def known(self) -> Any:
+        """Whether the model knows the label of each row."""
+        return self.codes >= 0
+
+    @property
+    def n_unknown(self) -> int:
+        """How many rows have labels that the model does not know."""
+        return int((~self.known).sum())
+
+
+def read_truth(model: "TableModel", file: "TableFile", label: str, weight: str | None = None) -> Truth:
+    """The labels of a file, without its features."""
+    from dichotomies.table_files import Columns, TableFileError
+
+    codes: list[Any] = []
+    weights: list[Any] = []
+    unknown: set[Any] = set()
+    for batch in file.batches(Columns(label=label, features=(), weight=weight)):
+        codes.append(model.codes(batch.labels))
+        weights.append(batch.weight)
+        unknown.update(batch.labels[codes[-1] < 0].tolist())
+    truth = Truth(
+        np.concatenate(codes), None if weight is None else np.concatenate(weights), sorted(unknown, key=str)
+    )
+    if not truth.known.any():
+        from dichotomies.table_files.errors import listing
+
+        raise TableFileError(
+            f"The model knows none of the labels in {file.path} ({listing(map(repr, truth.unknown))}); its "
+            f"own are {listing(map(repr, model.classes_.tolist()))}."
+        )
+    return truth
+
+
+def evaluated(model: "TableModel", file: "TableFile", truth: Truth, **settings: Any) -> "Evaluation":
+    """Every metric of the rows whose labels the model knows."""
+    from dichotomies.metrics import Evaluation
+
+    return Evaluation.from_chunks(
+        model.classes_[truth.codes[truth.known]],
+        _log_proba(model, file, truth.known),
+        labels=model.classes_,
+        sample_weight=None if truth.weight is None else truth.weight[truth.known],
+        is_log=True,
+        **settings,
+    )
+
+
+def _log_proba(model: "TableModel", file: "TableFile", known: Any) -> Iterator[Any]:
+    for batch in file.batches(model.columns(), batch_rows(len(model.classes_))):
+        wanted = np.flatnonzero(known[batch.first_row : batch.first_row + len(batch)])
+        if len(wanted):
+            yield model.predict_log_proba(batch if len(wanted) == len(batch) else batch.rows(wanted))
+
+
+def _accuracy_of_all(found: "Evaluation", truth: Truth) -> float:
+    """Accuracy where rows of unknown labels count as mistakes."""
+    weight = np.ones(len(truth.codes)) if truth.weight is None else truth.weight
+    return float(found.metrics["accuracy"] * weight[truth.known].sum() / weight.sum())
+
+
+def _about_unknown(found: "Evaluation", truth: Truth) -> str:
+    from dichotomies.table_files.errors import listing
+
+    return (
+        f"left out: {plural(truth.n_unknown, 'row')} with {plural(len(truth.unknown), 'label')} that the "
+        f"model does not know ({listing(map(repr, truth.unknown))}); with these as mistakes the accuracy is "
+        f"{_accuracy_of_all(found, truth):.4f}"
+    )
+
+
+def _document(found: "Evaluation", truth: Truth) -> dict[str, Any]:
+    metrics = {
+        name: {"estimate": estimate, "lower": lower, "upper": upper}
+        for name, (estimate, lower, upper) in found.intervals.items()
+    }
+    return {
+        "rows": len(found.facts),
+        "classes": len(found.labels),
+        "confidence_level": found.confidence_level,
+        "metrics": metrics,
+        "unknown_rows": truth.n_unknown,
+        "unknown_labels": truth.unknown,
+        "accuracy_with_unknown_as_mistakes": _accuracy_of_all(found, truth),
+    }

@@ -1,0 +1,69 @@
+"""The files that commands are given: data with its labels, and models."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from dichotomies.cli.settings import Settings
+
+if TYPE_CHECKING:
+    from dichotomies.table_files import Columns, TableFile, TableModel
+
+
+def label_of(file: "TableFile", given: str | None, remembered: str | None = None) -> str:
+    """The column of labels: as the user says, as the format has it, or as in the file of the model."""
+    label = given or file.default_label or remembered
+    if label is None:
+        from dichotomies.table_files.errors import listing
+
+        raise typer.BadParameter(
+            f"say which column of {file.path} holds the labels; its columns are {listing(file.names())}",
+            param_hint="--label",
+        )
+    return label
+
+
+def training_columns(
+    label: str,
+    settings: Sequence[Settings],
+    *,
+    text: list[str] | None,
+    ignore: list[str] | None,
+    weight: str | None,
+) -> "Columns":
+    """What to read for training; missing values only where all base learners take them."""
+    from dichotomies.table_files import Columns, allows_missing
+
+    return Columns(
+        label=label,
+        text=tuple(text or ()),
+        ignore=tuple(ignore or ()),
+        weight=weight,
+        allow_missing=all(allows_missing(each.estimator_for(sparse=False)) for each in settings),
+    )
+
+
+def check_place(output: Path) -> None:
+    """Refuse a place where no file can be written, before the work and not after it."""
+    if output.is_dir():
+        raise IsADirectoryError(f"{output} is a folder; give the name of a file.")
+    if not output.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {output.parent} to write {output.name} in.")
+
+
+def load_model(path: Path, n_jobs: int | None = None) -> "TableModel":
+    """A model from its file; one that was saved in Python reads the columns it was fitted with."""
+    from dichotomies import load
+    from dichotomies.table_files import TableModel
+
+    model = TableModel.of(load(path))
+    if hasattr(model.classifier, "n_jobs"):
+        model.classifier.n_jobs = n_jobs
+    return model
+
+
+def batch_rows(n_classes: int) -> int:
+    """Rows of a batch so that their class probabilities take at most 64 MiB."""
+    return max(1, min(8192, 64 * 2**20 // (8 * n_classes)))

@@ -1,0 +1,43 @@
+"""``dichotomies list``: what can be chosen by name."""
+
+from dichotomies.cli import options
+from dichotomies.cli.estimators import ESTIMATORS
+from dichotomies.cli.failures import in_a_sentence
+from dichotomies.cli.printing import print_json
+
+EXAMPLE = "Example: dichotomies list"
+
+
+@in_a_sentence
+def list_registered(json: options.Json = False, debug: options.Debug = False) -> None:  # noqa: ARG001
+    """Show what can be chosen by name."""
+    from dichotomies.calibrators.binary import BINARY
+    from dichotomies.calibrators.multiclass import MULTICLASS
+    from dichotomies.learners import LEARNERS
+    from dichotomies.structures import STRUCTURES
+
+    summaries = {
+        "estimator": ESTIMATORS,
+        "structure": STRUCTURES.summaries(),
+        "learner": LEARNERS.summaries(),
+        "internal": BINARY.summaries(),
+        "external": MULTICLASS.summaries(),
+    }
+    if json:
+        print_json(summaries)
+        return
+    titles = {
+        "estimator": "estimator: the base learner at the nodes",
+        "structure": "structure: how a tree is grown",
+        "learner": "learner: how all nodes are trained (default: found by the estimator)",
+        "internal": "internal, internal_calibration: how every node is calibrated",
+        "external": "external, external_calibration: how the whole tree is calibrated",
+    }
+    from rich.console import Console
+    from rich.table import Table
+
+    for kind, named in summaries.items():
+        table = Table("name", "what it is", title=f"\n{titles[kind]}", title_justify="left")
+        for name, summary in named.items():
+            table.add_row(name, summary)
+        Console().print(table)

@@ -1,0 +1,82 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+#: Headings of the help.
+FILE, LEARNING, RUNNING = "What the file holds", "How to learn", "Running"
+
+
+def option(*names: str, panel: str, **settings: Any) -> Any:
+    """An option under a heading of the help, without the default None."""
+    return typer.Option(*names, rich_help_panel=panel, **({"show_default": False} | settings))
+
+
+Data = Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet, .svmlight or .npz file.", metavar="DATA")]
+Model = Annotated[Path, typer.Argument(help="A model file, made by 'dichotomies fit'.", metavar="MODEL")]
+
+Label = Annotated[
+    str | None,
+    option(panel=FILE, metavar="COLUMN", help="The labels; of an NPZ file, the array of this name."),
+]
+Text = Annotated[
+    list[str] | None,
+    option(panel=FILE, metavar="COLUMN", help="Texts, to learn from by their words; may be repeated."),
+]
+NGrams = Annotated[
+    str,
+    option(
+        "--ngrams",
+        panel=FILE,
+        metavar="word|char",
+        help="What is counted in texts: words and pairs of words, or 2 to 4 characters within words.",
+        show_default=True,
+    ),
+]
+Ignore = Annotated[
+    list[str] | None, option(panel=FILE, metavar="COLUMN", help="Leave this out; may be repeated.")
+]
+Weight = Annotated[
+    str | None, option(panel=FILE, metavar="COLUMN", help="Weights of the rows: 2 counts as the row twice.")
+]
+Format = Annotated[
+    str | None,
+    option(
+        panel=FILE,
+        metavar="NAME",
+        help="csv, tsv, parquet, svmlight or npz; by default what the file's name ends in says.",
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    option(panel=FILE, metavar="MARK", help="What stands between values of a CSV file, if not a comma."),
+]
+FirstId = Annotated[
+    int | None,
+    option(
+        panel=FILE,
+        metavar="0|1",
+        min=0,
+        max=1,
+        help="What an svmlight file calls its first feature; by default 0 where a 0 occurs and else 1.",
+    ),
+]
+NFeatures = Annotated[
+    int | None,
+    option(
+        "--n-features",
+        panel=FILE,
+        metavar="N",
+        min=1,
+        help="How many features an svmlight file has, if more than occur in it.",
+    ),
+]
+
+Jobs = Annotated[int | None, option(panel=RUNNING, metavar="N", help="Workers; -1: one for each core.")]
+Quiet = Annotated[bool, option("--quiet", panel=RUNNING, help="Say nothing about progress.")]
+Json = Annotated[bool, option("--json", panel=RUNNING, help="Print one JSON document instead of text.")]
+Debug = Annotated[
+    bool, option("--debug", panel=RUNNING, help="Show where in the program an error comes from.")
+]

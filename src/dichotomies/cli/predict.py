@@ -1,0 +1,120 @@
+"""``dichotomies predict``: the most probable labels of every row, a batch of rows at a time."""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from dichotomies.cli import options
+from dichotomies.cli.failures import in_a_sentence
+from dichotomies.cli.inputs import batch_rows, load_model
+from dichotomies.cli.printing import plural, print_json, tell
+
+if TYPE_CHECKING:
+    from dichotomies.table_files import Table, TableModel
+
+EXAMPLE = "Example: dichotomies predict titles.model new.csv --top-k 3 --id number --output predicted.csv"
+_STDOUT = "-"
+
+
+@in_a_sentence
+def predict(
+    model: options.Model,
+    data: options.Data,
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help="A .csv, .tsv or .parquet file; - is standard output, as CSV."),
+    ] = _STDOUT,
+    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="How many labels for every row.")] = 5,
+    min_probability: Annotated[
+        float, typer.Option(min=0, max=1, help="Leave out labels that are less probable than this.")
+    ] = 0.0,
+    every: Annotated[
+        bool, typer.Option("--all", help="The probability of every label, in a column named after it.")
+    ] = False,
+    id: Annotated[  # noqa: A002
+        str | None, typer.Option(help="A column that says what rows are called.", show_default="row numbers")
+    ] = None,
+    jobs: options.Jobs = None,
+    format: options.Format = None,  # noqa: A002
+    delimiter: options.Delimiter = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
+) -> None:
+    """Write the most probable labels of every row, with their probabilities, best first.
+
+    The file needs the columns that the model was fitted with, in any order; others are ignored. Any number of
+    rows is read and written a batch at a time.
+    """
+    if json and output == _STDOUT:
+        raise typer.BadParameter("say where the predictions go (--output)", param_hint="--json")
+    from dichotomies.table_files import open_table, open_writer
+
+    begun, done = time.monotonic(), 0
+    fitted = load_model(model, jobs)
+    batches = open_table(data, format, delimiter).batches(
+        fitted.columns(id=id), batch_rows(len(fitted.classes_))
+    )
+    with open_writer(output) as writer:
+        for rows in predictions(fitted, batches, id, None if every else top_k, min_probability):
+            writer.write(rows)
+            done += len(next(iter(rows.values())))
+    seconds = time.monotonic() - begun
+    if json:
+        print_json({"output": output, "rows": done, "seconds": round(seconds, 3)})
+    elif output != _STDOUT and not quiet:
+        tell(f"{plural(done, 'row')} predicted in {seconds:.1f} s: {output}")
+
+
+def predictions(
+    model: "TableModel",
+    batches: "Iterator[Table]",
+    id_column: str | None,
+    top_k: int | None,
+    min_probability: float = 0.0,
+) -> Iterator[dict[str, Any]]:
+    """Columns of predictions for every batch: what rows are called, and labels with probabilities.
+
+    Parameters
+    ----------
+    top_k : int or None
+        How many labels; None for the probabilities of all, in columns named after them.
+    min_probability : float
+        Labels that are less probable are masked.
+    """
+    for batch in batches:
+        names = np.arange(batch.first_row, batch.first_row + len(batch)) if batch.ids is None else batch.ids
+        columns: dict[str, Any] = {id_column or "row": names}
+        proba = np.exp(model.predict_log_proba(batch))
+        if top_k is None:
+            check_distinct(id_column or "row", model.classes_)
+            shown = np.ma.masked_less(proba, min_probability)
+            columns |= {str(label): shown[:, code] for code, label in enumerate(model.classes_.tolist())}
+        else:
+            columns |= _best(proba, model.classes_, min(top_k, proba.shape[1]), min_probability)
+        yield columns
+
+
+def check_distinct(id_column: str, classes: Any) -> None:
+    """Refuse a column of rows' names that is called as a label is, which has a column too."""
+    if id_column in map(str, classes.tolist()):
+        raise ValueError(
+            f"There is a label {id_column!r}, so no column of that name (--id) beside those of labels."
+        )
+
+
+def _best(proba: Any, classes: Any, k: int, least: float) -> dict[str, Any]:
+    """The k most probable labels of each row, best first."""
+    candidates = np.sort(np.argpartition(-proba, k - 1, axis=1)[:, :k], axis=1)
+    by_probability = np.argsort(-np.take_along_axis(proba, candidates, axis=1), axis=1, kind="stable")
+    order = np.take_along_axis(candidates, by_probability, axis=1)
+    columns: dict[str, Any] = {}
+    for place in range(k):
+        chosen = order[:, place]
+        value = proba[np.arange(len(proba)), chosen]
+        columns[f"label_{place + 1}"] = np.ma.masked_array(classes[chosen], value < least)
+        columns[f"probability_{place + 1}"] = np.ma.masked_array(value, value < least)
+    return columns

@@ -1,0 +1,51 @@
+"""What goes to standard output: tables for people, one JSON document for machines."""
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document; numbers that JSON does not have become null."""
+    print(json.dumps(_plain(document), ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table whose first column is text and whose others are numbers; lines are never wrapped."""
+    lines = [columns, *rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    for line in lines:
+        cells = [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
+        print("  ".join([line[0].ljust(widths[0]), *cells]).rstrip())
+
+
+def tell(text: str) -> None:
+    """Say something to people on stderr, where it is in nobody's way."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def plural(number: int, thing: str) -> str:
+    """A number of things."""
+    if number == 1:
+        return f"1 {thing}"
+    return f"{number:,} {thing}{'es' if thing.endswith('s') else 's'}"
+
+
+def size_of(n_bytes: int) -> str:
+    """A number of bytes, in words."""
+    for unit, size in {"MB": 1e6, "kB": 1e3}.items():
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes} bytes"

@@ -1,0 +1,65 @@
+"""``dichotomies report``: one HTML page about a model on a file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from dichotomies.cli import options
+from dichotomies.cli.evaluate import read_truth
+from dichotomies.cli.failures import in_a_sentence
+from dichotomies.cli.inputs import check_place, label_of, load_model
+from dichotomies.cli.printing import plural, print_json, size_of, tell
+
+EXAMPLE = "Example: dichotomies report titles.model test.csv --examples title --output titles.html"
+
+
+@in_a_sentence
+def report(
+    model: options.Model,
+    data: options.Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
+    label: options.Label = None,
+    weight: options.Weight = None,
+    examples: Annotated[
+        str | None,
+        typer.Option(help="A column that names rows on the page, beside mistakes.", show_default=False),
+    ] = None,
+    jobs: options.Jobs = None,
+    format: options.Format = None,  # noqa: A002
+    delimiter: options.Delimiter = None,
+    json: options.Json = False,
+    debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
+) -> None:
+    """Write a page that says how far the probabilities can be trusted, and opens offline.
+
+    Give it rows that the model was not fitted to; they must fit into memory.
+    """
+    from dichotomies.report import make
+    from dichotomies.table_files import open_table
+
+    check_place(output)
+    fitted = load_model(model, jobs)
+    file = open_table(data, format, delimiter)
+    name = label_of(file, label, fitted.label)
+    truth = read_truth(fitted, file, name)
+    known = np.flatnonzero(truth.known)
+    table = file.read(fitted.columns(weight=weight, id=examples)).rows(known)
+    with fitted.columns_in_order():
+        page = make(
+            fitted.classifier,
+            fitted.matrix(table),
+            fitted.classes_[truth.codes[known]],
+            sample_weight=table.weight,
+            examples=None if table.ids is None else table.ids.tolist(),
+        )
+    page.save(output)
+    if truth.n_unknown:
+        tell(f"left out: {plural(truth.n_unknown, 'row')} with labels that the model does not know")
+    if json:
+        document = {"report": str(output), "rows": len(known), "unknown_rows": truth.n_unknown}
+        print_json(document | {"headline": page.content["headline"]})
+    else:
+        print(page.content["headline"])
+        print(f"{plural(len(known), 'row')}; the page is {output} ({size_of(output.stat().st_size)})")

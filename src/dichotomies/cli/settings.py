@@ -1,0 +1,173 @@
+"""`Settings`: the parameters of a classifier as they are written on the command line and in TOML files."""
+
+import json
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dichotomies.cli.estimators import ESTIMATORS, estimator_named
+
+if TYPE_CHECKING:
+    from dichotomies.table_files import Table
+
+NONE = "none"
+
+
+class SettingsError(ValueError):
+    """A setting that does not exist, or cannot have this value; the message is a sentence."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to fit a classifier; names and defaults are those of `NestedDichotomyClassifier`, shortened.
+
+    Attributes
+    ----------
+    param : dict
+        Parameters of the base learner.
+    structure : str
+        The name of a structure, or a .json file with nested lists of labels.
+    internal, external : str
+        The names of calibrators; "none" for none.
+    calibrated_nodes : str, float or list of int
+        "all", a share of the nodes, or depths, as in "0,1,2".
+    """
+
+    estimator: str = "logistic"
+    param: dict[str, Any] = field(default_factory=dict)
+    structure: str = "random"
+    internal: str = NONE
+    external: str = "vector"
+    cv: int = 3
+    ensemble: bool = False
+    calibrated_nodes: Any = "all"
+    calibration_size: Any = 0.1
+    learner: str = "auto"
+    seed: int = 0
+
+    def checked(self) -> "Settings":
+        """Itself, if all names in it exist."""
+        from dichotomies.calibrators.binary import BINARY
+        from dichotomies.calibrators.multiclass import MULTICLASS
+        from dichotomies.learners import LEARNERS
+        from dichotomies.structures import STRUCTURES
+
+        _check("estimator", self.estimator, [*ESTIMATORS])
+        _check("internal calibration", self.internal, [NONE, *BINARY.names()])
+        _check("external calibration", self.external, [NONE, *MULTICLASS.names()])
+        _check("learner", self.learner, ["auto", *LEARNERS.names()])
+        if not self.structure.endswith(".json"):
+            _check("structure", self.structure, STRUCTURES.names())
+        return self
+
+    def estimator_for(self, *, sparse: bool) -> Any:
+        """The base learner."""
+        return estimator_named(self.estimator, self.param, sparse=sparse)
+
+    def classifier(self, table: "Table", *, n_jobs: int | None = None, verbose: bool = False) -> Any:
+        """The classifier for a table, not yet fitted."""
+        from dichotomies import NestedDichotomyClassifier
+
+        return NestedDichotomyClassifier(
+            self.estimator_for(sparse=bool(table.texts) or hasattr(table.X, "indptr")),
+            _structure(self.structure, text_labels=table.labels.dtype.kind == "U"),
+            internal_calibration=None if self.internal == NONE else self.internal,
+            external_calibration=None if self.external == NONE else self.external,
+            cv=self.cv,
+            ensemble=self.ensemble,
+            calibrated_nodes=_nodes(self.calibrated_nodes),
+            calibration_size=_number_or_text(self.calibration_size),
+            learner=self.learner,
+            n_jobs=n_jobs,
+            random_state=self.seed,
+            verbose=verbose,
+        )
+
+    def changed(self, **values: Any) -> "Settings":
+        """With other values; dashes in names are underscores, and ``param.C`` is the parameter C."""
+        known = {each.name: each for each in fields(self)}
+        changes: dict[str, Any] = {"param": dict(self.param)}
+        for name, value in values.items():
+            first, dot, rest = name.replace("-", "_").partition(".")
+            if first == "param" and (dot or isinstance(value, dict)):
+                changes["param"] |= {rest: value} if dot else value
+            elif first in known and first != "param" and not dot:
+                changes[first] = _of_kind(name, value, type(known[first].default))
+            else:
+                raise SettingsError(
+                    f"There is no setting {name!r}; choose from {', '.join(known)} (param.C is the parameter "
+                    f"C of the estimator).{_meant(name, list(known))}"
+                )
+        return replace(self, **changes)
+
+
+def _check(what: str, name: str, names: list[str]) -> None:
+    if name not in names:
+        raise SettingsError(
+            f"There is no {what} {name!r}; choose from {', '.join(names)}.{_meant(name, names)}"
+        )
+
+
+def value_of(text: str) -> Any:
+    """A value as it is written: a number, true, false, none, a JSON list, or else text."""
+    if text.lower() in ("true", "false", NONE):
+        return {"true": True, "false": False, NONE: None}[text.lower()]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def pairs_of(texts: list[str]) -> dict[str, Any]:
+    """Values by name from texts like ``C=10``."""
+    pairs = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            raise SettingsError(f"{text!r} should be NAME=VALUE, such as C=10.")
+        pairs[name] = value_of(value)
+    return pairs
+
+
+def _of_kind(name: str, value: Any, kind: type) -> Any:
+    """Refuse a value of another kind than the default's; names of calibrators may have been read as none."""
+    if kind is str and value is None:
+        return NONE
+    if kind in (str, bool, int) and type(value) is not kind:
+        wanted = {str: "a name", bool: "true or false", int: "a whole number"}[kind]
+        raise SettingsError(f"The setting {name!r} must be {wanted}, got {value!r}.")
+    return value
+
+
+def _structure(given: str, *, text_labels: bool) -> Any:
+    """The name of a structure, or the tree in a file; 7 in it is the label "7" where labels are text."""
+    if not given.endswith(".json"):
+        return given
+    number = str if text_labels else None
+    try:
+        return json.loads(Path(given).read_text(encoding="utf-8"), parse_int=number, parse_float=number)
+    except FileNotFoundError:
+        raise SettingsError(f"There is no file {given} with a tree.") from None
+    except ValueError as error:
+        raise SettingsError(f"{given} is not JSON ({error}).") from error
+
+
+def _nodes(given: Any) -> Any:
+    if not isinstance(given, str) or given == "all":
+        return given
+    try:
+        return [int(depth) for depth in given.split(",")] if "." not in given else float(given)
+    except ValueError:
+        raise SettingsError(
+            f"The nodes to calibrate must be all, depths as in 0,1,2 or a share such as 0.5, got {given!r}."
+        ) from None
+
+
+def _number_or_text(given: Any) -> Any:
+    return value_of(given) if isinstance(given, str) else given
+
+
+def _meant(name: str, names: list[str]) -> str:
+    close = get_close_matches(name, names, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,67 @@
+"""What is wrong with a user's file, said in a sentence."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from contextlib import contextmanager
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+_SHOWN = 8
+
+
+class TableFileError(ValueError):
+    """A file that cannot be read as the table it should be; the message is a sentence for its owner."""
+
+
+@contextmanager
+def readable(path: Path, kind: str) -> Iterator[None]:
+    """Turn what readers raise on missing and damaged files into sentences that name the file."""
+    try:
+        yield
+    except TableFileError:
+        raise
+    except FileNotFoundError:
+        raise TableFileError(f"There is no file {path}.") from None
+    except IsADirectoryError:
+        raise TableFileError(f"{path} is a folder; give a file.") from None
+    except PermissionError:
+        raise TableFileError(f"{path} may not be read by this user.") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise TableFileError(f"{path} is damaged or not a {kind} file ({_first_line(error)}).") from error
+    except (ValueError, OSError) as error:  # pyarrow's errors are of these kinds
+        raise TableFileError(f"{path} could not be read as {kind}: {_first_line(error)}.") from error
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".")
+
+
+def pyarrow(module: str = "") -> Any:
+    """A module of pyarrow, or an error that says what to install."""
+    try:
+        return import_module(f"pyarrow{module}")
+    except ImportError as error:
+        raise ImportError(
+            "CSV and Parquet files are read with pyarrow, which is missing: pip install 'dichotomies[cli]'."
+        ) from error
+
+
+def listing(names: Iterable[object]) -> str:
+    """Names in a sentence, not too many of them."""
+    found = [str(name) for name in names]
+    more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
+    return ", ".join(found[:_SHOWN]) + more
+
+
+def close_to(name: str, names: Iterable[str]) -> str:
+    """A question about what may have been meant, or nothing."""
+    close = get_close_matches(name, list(names), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,106 @@
+"""Configurations are compared on the same folds, by the library's metrics."""
+
+import numpy as np
+import pytest
+
+from dichotomies.cli.compare import configurations
+from dichotomies.cli.cross_validation import folds_of
+from dichotomies.cli.settings import Settings
+from dichotomies.metrics import evaluate
+from dichotomies.table_files import Table
+from tests.cli.conftest import run, run_json, sentence, write_csv
+
+CONFIGS = [
+    "--config",
+    "nb: estimator=gaussian-nb external=none",
+    "--config",
+    "iso: estimator=gaussian-nb internal=isotonic",
+]
+
+
+@pytest.fixture(scope="module")
+def compared(digit_files):
+    return run_json("compare", digit_files.test, "--label", "digit", "--folds", 3, *CONFIGS)
+
+
+def test_every_configuration_is_measured_on_the_same_folds(digit_files, compared):
+    folds = folds_of(digit_files.y_test, 3, seed=0)
+    for name, settings in configurations(CONFIGS[1::2]).items():
+        expected = []
+        for fold in range(3):
+            train, test = folds != fold, folds == fold
+            clf = settings.classifier(Table(digit_files.X_test, digit_files.y_test))
+            clf.fit(digit_files.X_test[train], digit_files.y_test[train])
+            found = evaluate(clf, digit_files.X_test[test], digit_files.y_test[test])
+            expected.append(found.metrics["nll"])
+        nll = compared["configurations"][name]["nll"]
+        assert nll["folds"] == pytest.approx(expected, rel=1e-9)
+        assert nll["mean"] == pytest.approx(np.mean(expected))
+        assert nll["sd"] == pytest.approx(np.std(expected, ddof=1))
+
+
+def test_the_table_has_a_line_for_every_configuration(digit_files, compared):
+    result = run("compare", digit_files.test, "--label", "digit", "--folds", 3, *CONFIGS)
+    lines = result.stdout.splitlines()
+    assert [line.split()[0] for line in lines[2:]] == ["nb", "iso"]
+    assert f"{compared['configurations']['iso']['nll']['mean']:.4f}" in lines[3]
+    assert "100%" in result.stderr
+
+
+def test_no_row_is_tested_by_a_model_that_never_saw_its_class():
+    labels = np.array(["a"] * 7 + ["b"] * 2 + ["c"])
+    folds = folds_of(labels, 3, seed=0)
+    assert folds[-1] == -1
+    for fold in range(3):
+        assert set(labels[folds == fold]) <= set(labels[folds != fold])
+
+
+def test_rows_that_are_never_tested_are_counted(tmp_path):
+    rows = [(i, "ab"[i % 2]) for i in range(40)] + [(99, "c")]
+    data = write_csv(tmp_path / "t.csv", ["x", "y"], rows)
+    document = run_json("compare", data, "--label", "y", "-c", "one: external=none", "--folds", 2)
+    assert document["rows_never_tested"] == 1
+    assert "1 row never tested" in run("compare", data, "--label", "y", "-c", "one:", "--folds", 2).stdout
+
+
+def test_texts_are_learned_anew_in_every_fold(tmp_path):
+    rows = [("it", f"engineer {i}") if i % 2 else ("care", f"nurse {i}") for i in range(40)]
+    data = write_csv(tmp_path / "t.csv", ["code", "title"], rows)
+    options = ["--label", "code", "--text", "title", "--folds", 2]
+    document = run_json("compare", data, *options, "-c", "nb: estimator=naive-bayes")
+    assert document["configurations"]["nb"]["accuracy"]["mean"] == 1
+
+
+def test_configurations_may_be_in_a_file(tmp_path):
+    path = tmp_path / "c.toml"
+    path.write_text(
+        '[plain]\nexternal = "none"\n\n["two words"]\nparam.C = 10\ncalibration-size = "cross-fit"\n'
+    )
+    assert configurations([str(path)]) == {
+        "plain": Settings(external="none"),
+        "two words": Settings(param={"C": 10}, calibration_size="cross-fit"),
+    }
+
+
+def test_settings_are_read_as_numbers_truths_and_texts():
+    params = "param.C=0.5 param.fit_intercept=false param.class_weight=balanced"
+    assert configurations([f"all: {params} ensemble=true cv=4 internal=none"])["all"] == Settings(
+        param={"C": 0.5, "fit_intercept": False, "class_weight": "balanced"}, ensemble=True, cv=4
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("no colon", "should be 'NAME: SETTING=VALUE ...' or a .toml file"),
+        ("a: structur=random", "no setting 'structur'; choose from estimator, param"),
+        ("a: param=3", "no setting 'param'; choose from"),
+        ("a: cv=three", "'cv' must be a whole number, got 'three'"),
+        ("a: estimator=svm", "no estimator 'svm'"),
+        ("a: random", "'random' should be NAME=VALUE"),
+        ("nowhere.toml", "no file nowhere.toml"),
+    ],
+)
+def test_configurations_that_are_not_understood_are_said_to_be_so(config, said, digit_files):
+    arguments = ["compare", digit_files.test, "--label", "digit", "--config", config]
+    assert said in sentence(*arguments, code=2)

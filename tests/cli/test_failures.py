@@ -1,0 +1,117 @@
+"""Failures are one sentence and an exit code: 1 for the work, 2 for the command, 130 for an interruption."""
+
+import sys
+import warnings
+
+import pytest
+from typer.testing import CliRunner
+
+from dichotomies.cli.app import COMMANDS, app
+from tests.cli.conftest import run, sentence, write_csv
+
+
+@pytest.fixture
+def fit_text(tmp_path):
+    """The sentence about a CSV file that cannot be fitted."""
+
+    def fit(text, *options):
+        (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+        return sentence("fit", tmp_path / "t.csv", "--label", "y", "-o", tmp_path / "m", "--quiet", *options)
+
+    return fit
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("x,y\n", "has no rows"),
+        ("x,y\n1,u\n2,u\n", "at least two classes, but y has only one class: 'u'"),
+        ("x,z\n1,u\n", "no column 'y'"),
+        ("x,x,y\n1,1,u\n", "several columns of the same name"),
+        ("x,y\n1,u\n,v\n", "no value in the column 'x' of row 1"),
+        ("x,y\n1,u\n2\n", "1 values in line 3"),
+        ("x,y\nred,u\nblue,v\n", "a column that is not numeric: 'x'"),
+    ],
+)
+def test_data_that_cannot_be_fitted_is_refused_in_a_sentence(text, said, fit_text):
+    assert said in fit_text(text)
+
+
+def test_a_missing_file_is_refused_in_a_sentence(tmp_path):
+    said = sentence("fit", tmp_path / "no.csv", "--label", "y", "-o", tmp_path / "m")
+    assert said == f"Error: There is no file {tmp_path / 'no.csv'}."
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path):
+    data = write_csv(tmp_path / "t.csv", ["x", "y"], [(1, "u"), (2, "v")])
+    assert "is a folder" in sentence("fit", data, "--label", "y", "-o", tmp_path)
+
+
+def test_debug_shows_where_an_error_comes_from(tmp_path):
+    arguments = ["fit", str(tmp_path / "no.csv"), "--label", "y", "-o", str(tmp_path / "m"), "--debug"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1
+    assert "There is no file" in str(result.exception)
+    assert result.exception.__traceback__ is not None
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (
+            KeyError("oops"),
+            1,
+            "Error: Something unexpected happened (KeyError: 'oops'). --debug shows where.\n",
+        ),
+        (MemoryError("Unable to allocate 9 TiB"), 1, "Error: Unable to allocate 9 TiB\n"),
+        (ImportError("pip install it\nnow"), 1, "Error: pip install it now\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_whatever_happens_there_is_no_traceback(error, code, said, monkeypatch, tmp_path):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("dichotomies.table_files.open_table", fail)
+    assert run("fit", "t.csv", "--label", "y", "-o", tmp_path / "m", code=code).stderr == said
+
+
+@pytest.mark.parametrize(
+    ("missing", "command", "extra"),
+    [
+        ("pyarrow.csv", "evaluate", "cli"),
+        ("safetensors.numpy", "show", "save"),
+        ("jinja2", "report", "report"),
+    ],
+)
+def test_a_missing_extra_is_named(missing, command, extra, digit_files, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    arguments = {
+        "show": [],
+        "evaluate": [digit_files.test],
+        "report": [digit_files.test, "-o", tmp_path / "r"],
+    }
+    said = sentence(command, digit_files.model, *arguments[command])
+    assert f"pip install 'dichotomies[{extra}]'" in said
+
+
+def test_warnings_are_said_on_one_line(monkeypatch):
+    def warn(*_, **__):
+        warnings.warn("mind\nthis", stacklevel=1)
+        return []
+
+    monkeypatch.setattr("dichotomies.datasets.available", warn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert run("datasets").stderr == "Warning: mind this\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command):
+    text = run(command, "--help").stdout
+    assert f"Example: dichotomies {command}" in text
+
+
+def test_missing_arguments_are_misunderstandings():
+    assert run("predict", code=2).stdout == ""

@@ -1,0 +1,126 @@
+"""Predictions are those of the model, for any file that has its columns, a batch at a time."""
+
+import csv
+import io
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from dichotomies.cli import predict as command
+from dichotomies.persistence import load
+from tests.cli.conftest import NAMES, run, run_json, sentence, write_csv
+
+
+def table_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.fixture(scope="module")
+def reference(digit_files):
+    """Labels, best first, and their probabilities."""
+    model = load(digit_files.model)
+    proba = model.classifier.predict_proba(digit_files.X_test)
+    order = np.argsort(-proba, axis=1, kind="stable")
+    return model.classes_[order], np.take_along_axis(proba, order, axis=1)
+
+
+def test_the_best_labels_come_first_with_their_probabilities(digit_files, reference):
+    rows = table_of(run("predict", digit_files.model, digit_files.test, "--top-k", 3).stdout)
+    assert list(rows[0]) == [
+        "row", "label_1", "probability_1", "label_2", "probability_2", "label_3", "probability_3"
+    ]  # fmt: skip
+    labels, proba = reference
+    assert [row["row"] for row in rows] == [str(i) for i in range(300)]
+    for k in range(3):
+        assert [row[f"label_{k + 1}"] for row in rows] == labels[:, k].tolist()
+        found = [float(row[f"probability_{k + 1}"]) for row in rows]
+        np.testing.assert_allclose(found, proba[:, k], rtol=1e-5)
+
+
+def test_parquet_files_hold_the_probabilities_to_the_last_digit(digit_files, reference, tmp_path):
+    output = tmp_path / "p.parquet"
+    summary = run_json("predict", digit_files.model, digit_files.test, "-o", output)
+    assert (summary["rows"], summary["output"]) == (300, str(output))
+    table = pq.read_table(output).to_pydict()
+    assert len(table) == 1 + 2 * 5
+    assert table["label_5"] == reference[0][:, 4].tolist()
+    np.testing.assert_allclose(table["probability_5"], reference[1][:, 4], rtol=1e-12)
+
+
+def test_columns_may_come_in_any_order_with_others_between_and_no_label(digit_files, tmp_path):
+    X = digit_files.X_test.astype(int)
+    rows = ([f"n{i}", *row[::-1], "junk"] for i, row in enumerate(X.tolist()))
+    shuffled = write_csv(tmp_path / "s.csv", ["key", *NAMES[::-1], "other"], rows)
+    expected = table_of(run("predict", digit_files.model, digit_files.test).stdout)
+    found = table_of(run("predict", digit_files.model, shuffled, "--id", "key").stdout)
+    assert [row.pop("key") for row in found] == [f"n{row.pop('row')}" for row in expected]
+    assert found == expected
+
+
+def test_no_batch_is_larger_than_allowed_and_their_size_changes_nothing(digit_files, monkeypatch):
+    whole = run("predict", digit_files.model, digit_files.test).stdout
+    sizes = []
+    predicted = command.predictions
+
+    def watched(model, batches, *rest):
+        return predicted(model, (sizes.append(len(batch)) or batch for batch in batches), *rest)
+
+    monkeypatch.setattr(command, "predictions", watched)
+    monkeypatch.setattr(command, "batch_rows", lambda n_classes: 64)
+    assert run("predict", digit_files.model, digit_files.test).stdout == whole
+    assert sizes == [64, 64, 64, 64, 44]
+
+
+def test_labels_that_are_not_probable_enough_are_left_out(digit_files, reference):
+    rows = table_of(
+        run("predict", digit_files.model, digit_files.test, "-k", 2, "--min-probability", 0.6).stdout
+    )
+    given = [row["label_1"] != "" for row in rows]
+    assert given == (reference[1][:, 0] >= 0.6).tolist()
+    assert {row["probability_2"] for row in rows} == {""}
+
+
+def test_all_gives_the_whole_distribution(digit_files):
+    rows = table_of(run("predict", digit_files.model, digit_files.test, "--all").stdout)
+    assert list(rows[0]) == ["row", *(f"0{digit}" for digit in range(10))]
+    for row in rows:
+        assert sum(float(row[f"0{digit}"]) for digit in range(10)) == pytest.approx(1, abs=1e-4)
+
+
+def test_all_refuses_a_name_that_a_label_has(digit_files, tmp_path):
+    rows = ([i, *row] for i, row in enumerate(digit_files.X_test.astype(int).tolist()))
+    data = write_csv(tmp_path / "t.csv", ["07", *NAMES], rows)
+    assert "There is a label '07'" in sentence("predict", digit_files.model, data, "--all", "--id", "07")
+
+
+def test_more_labels_than_there_are_is_all_of_them(digit_files):
+    rows = table_of(run("predict", digit_files.model, digit_files.test, "-k", 99).stdout)
+    assert len(rows[0]) == 1 + 2 * 10
+
+
+def test_missing_columns_are_named(digit_files, tmp_path):
+    data = write_csv(tmp_path / "t.csv", NAMES[2:], [[0] * 62])
+    said = sentence("predict", digit_files.model, data)
+    assert "lacks 2 of the 64 columns that the model was fitted with: 'pixel_0', 'pixel_1'" in said
+
+
+def test_a_file_that_goes_wrong_half_way_leaves_no_output(digit_files, tmp_path):
+    data = write_csv(tmp_path / "t.csv", NAMES, [[0] * 64, [0] * 63 + [""]])
+    said = sentence("predict", digit_files.model, data, "-o", tmp_path / "p.csv")
+    assert "no value in the column 'pixel_63' of row 1" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_what_is_no_model_is_refused(digit_files, tmp_path):
+    assert "train.csv is not a model file" in sentence("predict", digit_files.train, digit_files.test)
+    assert "There is no file" in sentence("predict", tmp_path / "no.model", digit_files.test)
+    damaged = tmp_path / "damaged.model"
+    damaged.write_bytes(digit_files.model.read_bytes()[:-100])
+    assert "damaged.model is truncated" in sentence("predict", damaged, digit_files.test)
+
+
+def test_json_needs_another_place_for_the_predictions(digit_files):
+    result = run("predict", digit_files.model, digit_files.test, "--json", code=2)
+    assert "--output" in result.stderr
+    assert result.stdout == ""

@@ -1,0 +1,61 @@
+"""As a program of its own: quick to say what it is, quiet in pipes, and clean on standard output."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.conftest import NAMES, write_csv
+
+PROGRAM = [sys.executable, "-m", "dichotomies"]
+
+
+def test_help_imports_none_of_the_extras_that_commands_need():
+    code = (
+        "import sys\n"
+        "from typer.testing import CliRunner\n"
+        "from dichotomies.cli.app import app\n"
+        "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
+        "print(*{'pyarrow.csv', 'pyarrow.parquet', 'safetensors', 'jinja2'} & set(sys.modules))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == []
+
+
+@pytest.fixture(scope="module")
+def many_rows(tmp_path_factory):
+    """More rows than a pipe holds predictions of."""
+    path = tmp_path_factory.mktemp("many") / "many.csv"
+    return write_csv(path, NAMES, [[i % 17] * 64 for i in range(20_000)])
+
+
+def test_a_reader_that_stops_early_ends_it_quietly(digit_files, many_rows):
+    command = [*PROGRAM, "predict", str(digit_files.model), str(many_rows)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().startswith("row,label_1")
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
+def test_standard_output_is_one_json_document_also_with_progress(digit_files, tmp_path):
+    command = [
+        *PROGRAM,
+        "fit",
+        str(digit_files.test),
+        "--label",
+        "digit",
+        "-o",
+        str(tmp_path / "m"),
+        "--json",
+    ]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(result.stdout)["rows"] == 300
+    assert "[dichotomies]" in result.stderr
+
+
+def test_failures_are_exit_codes(tmp_path):
+    command = [*PROGRAM, "show", str(tmp_path / "no.model")]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == f"Error: There is no file {tmp_path / 'no.model'}.\n"
