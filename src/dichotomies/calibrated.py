@@ -9,13 +9,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
+from dichotomies.persistence import Estimator, savable, save
+from dichotomies.persistence.checks import expect, expect_type
 
 if TYPE_CHECKING:
+    import os
+
     import numpy.typing as npt
 
     from dichotomies._typing import FloatArray, LabelArray, Matrix
 
 
+@savable("calibrated-classifier", Estimator())
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier that is already fitted, calibrated on rows it has not seen.
 
@@ -95,6 +100,26 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "calibrator_")
         labels: LabelArray = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
         return labels
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the classifier and its calibrator to a file, which `dichotomies.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            One file of arrays (safetensors) and JSON, no pickle; it is replaced as a whole or not at all.
+        """
+        check_is_fitted(self, "calibrator_")
+        save(self, path)
+
+    def check_loaded(self) -> None:
+        """Refuse fitted attributes that do not fit together; see `dichotomies.persistence`."""
+        if hasattr(self, "calibrator_"):
+            expect_type(self.calibrator_, MulticlassCalibrator, "calibrator_")
+            expect_type(self.classes_, np.ndarray, "classes_")
+            expect(self.classes_.shape == (self.calibrator_.n_classes_,), "all classes are calibrated")
+            answers = hasattr(self.estimator, "predict_log_proba") or hasattr(self.estimator, "predict_proba")
+            expect(answers, "there is a classifier to calibrate")
 
     def _uncalibrated(self, X: Matrix) -> FloatArray:
         """What the classifier says; a probability of 0 becomes minus infinity, which calibrators read."""

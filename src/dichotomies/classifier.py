@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,14 +18,18 @@ from dichotomies._parallel import say
 from dichotomies.calibrators.binary import BINARY, BinaryCalibrator
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
 from dichotomies.inference import log_proba_of, most_probable
-from dichotomies.learners import GenericScorer, NodeTask, choose, input_dtypes
+from dichotomies.learners import GenericScorer, NodeTask, choose, expect_fits, input_dtypes
+from dichotomies.persistence import Estimator, savable, save
+from dichotomies.persistence.checks import expect, expect_fitted_on, expect_type
 from dichotomies.plan import Plan
 from dichotomies.report import make
 from dichotomies.scorers import AveragedScorer, base_scorers
 from dichotomies.structures import GrowingTask, resolve
 from dichotomies.training import train
+from dichotomies.tree import ClassTree
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
     import numpy.typing as npt
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
     from dichotomies.report import Report
 
 
+@savable("nested-dichotomy-classifier", Estimator(["_scorer"]))
 class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A binary tree over the classes with a binary classifier at every node.
 
@@ -314,6 +320,34 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             Shows itself in a notebook; ``save(path)`` writes the page.
         """
         return make(self, X, y, sample_weight=sample_weight, examples=examples)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted classifier to a file, which `dichotomies.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            One file of arrays (safetensors) and JSON, no pickle; it is replaced as a whole or not at all.
+        """
+        check_is_fitted(self)
+        save(self, path)
+
+    def check_loaded(self) -> None:
+        """Refuse fitted attributes that do not fit together; see `dichotomies.persistence`."""
+        if not hasattr(self, "_scorer"):
+            return
+        expect_type(self.tree_, ClassTree, "tree_")
+        expect_type(self.classes_, np.ndarray, "classes_")
+        expect(len(self.classes_) > 1, "there are two classes or more")
+        expect(np.array_equal(self.tree_.classes, self.classes_), "the tree is one over the classes")
+        expect_fitted_on(self)
+        expect_fits(self._scorer, self.tree_.n_nodes, self.n_features_in_)
+        if self.external_calibrator_ is not None:
+            expect_type(self.external_calibrator_, MulticlassCalibrator, "external_calibrator_")
+            expect(self.external_calibrator_.n_classes_ == len(self.classes_), "all classes are calibrated")
+        expect_type(self.learner_, str, "learner_")
+        expect_type(0 if self.n_jobs is None else self.n_jobs, Integral, "n_jobs")
+        self._accepted()
 
     def _validated_for_prediction(self, X: Matrix) -> Matrix:
         check_is_fitted(self)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import log_expit
 
+from dichotomies.calibrators.binary import ScoreMaps
+from dichotomies.learners import expect_fits
+from dichotomies.persistence import savable
+from dichotomies.persistence.checks import expect, expect_type
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dichotomies._typing import FloatArray, Matrix
-    from dichotomies.calibrators.binary import ScoreMaps
     from dichotomies.learners import Scorer
 
 
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
 MOST_LOG_ODDS = 200.0
 
 
+@savable("calibrated-scorer")
 @dataclass(frozen=True)
 class CalibratedScorer:
     """Nodes whose log-odds go through a calibrating map each.
@@ -42,7 +48,15 @@ class CalibratedScorer:
         self.maps.apply(scores)
         return scores
 
+    def check_fits(self, n_nodes: int, n_features: int) -> None:
+        """Refuse to be for another tree or other rows; see `NodeScorer`."""
+        expect_fits(self.scorer, n_nodes, n_features)
+        expect_type(self.maps, ScoreMaps, "maps")
+        self.maps.check_fits(n_nodes)
+        expect_type(self.bound, Real, "bound")
 
+
+@savable("averaged-scorer")
 @dataclass(frozen=True)
 class AveragedScorer:
     """Several models of the same nodes; their probabilities are averaged at every node."""
@@ -58,6 +72,12 @@ class AveragedScorer:
             np.logaddexp(left, log_expit(scores), out=left)
             np.logaddexp(right, log_expit(-scores), out=right)
         return np.subtract(left, right, out=left)
+
+    def check_fits(self, n_nodes: int, n_features: int) -> None:
+        """Refuse to be for another tree or other rows; see `NodeScorer`."""
+        expect(len(self.members) > 0, "there are models to average")
+        for member in self.members:
+            expect_fits(member, n_nodes, n_features)
 
 
 def base_scorers(scorer: Any) -> list[Any]:

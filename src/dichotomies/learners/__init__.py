@@ -10,6 +10,7 @@ from dichotomies.learners.base import (
     Scorer,
     Unsupported,
     Wanted,
+    expect_fits,
 )
 from dichotomies.learners.choice import choose
 from dichotomies.learners.generic import GenericLearner, GenericScorer, input_dtypes
@@ -27,5 +28,6 @@ __all__ = [
     "Unsupported",
     "Wanted",
     "choose",
+    "expect_fits",
     "input_dtypes",
 ]

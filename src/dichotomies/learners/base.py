@@ -12,6 +12,8 @@ import numpy as np
 
 from dichotomies._parallel import Progress, even_batches, run
 from dichotomies._registry import Registry
+from dichotomies.persistence import CATALOGUE
+from dichotomies.persistence.checks import expect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +48,18 @@ class NodeScorer(Scorer, Protocol):
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``, shape (n_pairs,)."""
+
+    def check_fits(self, n_nodes: int, n_features: int) -> None:
+        """Refuse to be for another tree or other rows, or to have parts that do not fit together.
+
+        Kernels trust what they are given, so a scorer that comes from a file is asked first.
+        """
+
+
+def expect_fits(scorer: Any, n_nodes: int, n_features: int) -> None:
+    """Refuse anything that comes from a file but a scorer of these nodes and features."""
+    expect(hasattr(scorer, "check_fits") and hasattr(scorer, "log_odds"), "there are trained nodes")
+    scorer.check_fits(n_nodes, n_features)
 
 
 def left_is_positive(tree: ClassTree) -> BoolArray:
@@ -294,3 +308,4 @@ def out_of_fold_scores(
 
 
 LEARNERS: Registry[Learner] = Registry("learner", "dichotomies.learners")
+CATALOGUE.search(LEARNERS)  # their modules say which scorers a file may hold

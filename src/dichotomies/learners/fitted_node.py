@@ -13,6 +13,8 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, Multinomi
 from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies._kernels.log_odds import from_log_probabilities, from_probabilities
+from dichotomies.persistence import savable
+from dichotomies.persistence.checks import expect, expect_type
 
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, Matrix
@@ -20,10 +22,14 @@ if TYPE_CHECKING:
 #: Rows on which a decision function must agree with predict_proba to count as log-odds.
 _PROBE_ROWS = 16
 
+#: Methods of classifiers that log-odds are read off.
+_METHODS = ("decision_function", "predict_log_proba", "predict_proba")
+
 #: Log-odds beyond which a probability says nothing about the score it was made of.
 _SATURATED = 10.0
 
 
+@savable("fitted-node")
 @dataclass(frozen=True)
 class FittedNode:
     """A trained clone and how to read log-odds off it.
@@ -72,6 +78,16 @@ class FittedNode:
             from_log_probabilities(answer, self.sign, out)
         else:
             from_probabilities(answer, self.sign, out)
+
+    def check_fits(self) -> None:
+        """Refuse to call anything but what answers; see `NodeScorer`."""
+        methods = ("prior",) if self.estimator is None else _METHODS
+        expect(self.method in methods, f"the answers of a node come from one of {methods}")
+        expect(
+            self.estimator is None or callable(getattr(self.estimator, self.method, None)), "a node answers"
+        )
+        expect_type(self.sign, float, "sign")
+        expect_type(self.prior, float, "prior")
 
 
 def _orientation(estimator: Any) -> int:

@@ -9,11 +9,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products
+from dichotomies.persistence import savable
+from dichotomies.persistence.checks import expect_array, expect_indices, expect_offsets
 
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
 
 
+@savable("dense-weights")
 @dataclass(frozen=True)
 class DenseWeights:
     """One weight per node and feature.
@@ -44,7 +47,14 @@ class DenseWeights:
             mixed_pairs(X.data, X.indices, X.indptr, rows, nodes, self.weights, self.intercept, out)
         return out
 
+    def check_fits(self, n_nodes: int, n_features: int) -> None:
+        """Refuse arrays of other shapes; see `NodeScorer`."""
+        expect_array(self.weights, "float", (n_nodes, n_features), "weights")
+        expect_array(self.intercept, "float", (n_nodes,), "intercept")
+        expect_array(self.is_trained, "boolean", (n_nodes,), "is_trained")
 
+
+@savable("sparse-weights")
 @dataclass(frozen=True)
 class SparseWeights:
     """A constant per node, and the weights of the features active there, stored feature by feature.
@@ -83,6 +93,16 @@ class SparseWeights:
         out = np.empty(len(rows))
         sparse_pairs(X.data, X.indices, X.indptr, rows, nodes, *self._arrays, out)
         return out
+
+    def check_fits(self, n_nodes: int, n_features: int) -> None:
+        """Refuse arrays of other shapes, and entries of nodes that are not there; see `NodeScorer`."""
+        for name in ("intercept", "background"):
+            expect_array(getattr(self, name), "float", (n_nodes,), name)
+        expect_array(self.is_trained, "boolean", (n_nodes,), "is_trained")
+        expect_array(self.node, "integer", (None,), "node")
+        expect_array(self.value, "float", (len(self.node),), "value")
+        expect_offsets(self.feature_offsets, n_features, len(self.node), "feature_offsets")
+        expect_indices(self.node, 0, n_nodes, "node")
 
     @property
     def _arrays(self) -> tuple[FloatArray, FloatArray, IntArray, IntArray, FloatArray]:

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from dichotomies._registry import Registry
+from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.tree import ClassTree
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Structure(BaseEstimator, ABC):
 
 
 STRUCTURES: Registry[Structure] = Registry("structure", __package__ or "")
+CATALOGUE.add_family("structure", STRUCTURES, Estimator())
 
 
 def split_downwards(

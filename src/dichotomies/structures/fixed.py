@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from dichotomies.persistence import Estimator, savable
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
 from dichotomies.tree import ClassTree
 
 
+@savable("fixed-tree", Estimator())
 class FixedTree(Structure):
     """Always the tree it was given.
 

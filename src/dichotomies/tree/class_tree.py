@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies.persistence import savable
+from dichotomies.persistence.checks import expect_array, expect_indices
 from dichotomies.tree import layout
 from dichotomies.tree.drawing import draw
 from dichotomies.tree.labels import as_labels, codes_of
@@ -45,6 +47,7 @@ class Cut:
         return len(self.start)
 
 
+@savable("class-tree")
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class ClassTree:
     """A binary tree over classes.
@@ -330,6 +333,18 @@ class ClassTree:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ClassTree, (self.leaf_labels, self.split_depth, self.classes)
+
+    def saved_parts(self) -> dict[str, Any]:
+        """What a file holds of a tree: all else follows from it."""
+        return {"classes": self.classes, "leaf_order": self.leaf_order, "split_depth": self.split_depth}
+
+    @classmethod
+    def from_saved_parts(cls, classes: LabelArray, leaf_order: IntArray, split_depth: IntArray) -> ClassTree:
+        """The tree of these parts, which come from a file that may say anything."""
+        expect_array(leaf_order, "integer", (len(classes),), "leaf_order")
+        expect_array(split_depth, "integer", (len(classes) - 1,), "split_depth")
+        expect_indices(leaf_order, 0, len(classes), "leaf_order")
+        return cls(classes[leaf_order], split_depth, classes)
 
     def __repr__(self) -> str:
         if self.n_classes <= _REPR_CLASSES:

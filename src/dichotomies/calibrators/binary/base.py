@@ -11,7 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._registry import Registry
+from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.calibrators.binary.segments import Segments
+from dichotomies.persistence import CATALOGUE, Estimator
+from dichotomies.persistence.checks import expect_type
 
 if TYPE_CHECKING:
     from typing import Self
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dichotomies._typing import BoolArray, FloatArray, LabelArray
-    from dichotomies.calibrators.binary.score_maps import ScoreMaps
 
 
 class BinaryCalibrator(BaseEstimator, ABC):
@@ -84,8 +86,15 @@ class BinaryCalibrator(BaseEstimator, ABC):
         log_odds = self.predict_log_odds(scores)
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 
+    def check_loaded(self) -> None:
+        """Refuse a fitted map that does not fit together; see `dichotomies.persistence`."""
+        if hasattr(self, "maps_"):
+            expect_type(self.maps_, ScoreMaps, "maps_")
+            self.maps_.check_fits(1)
+
 
 BINARY: Registry[BinaryCalibrator] = Registry("binary calibrator", __package__ or "")
+CATALOGUE.add_family("binary-calibrator", BINARY, Estimator())
 
 
 def _checked_scores(scores: npt.ArrayLike) -> FloatArray:

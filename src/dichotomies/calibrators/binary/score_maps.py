@@ -15,6 +15,8 @@ from dichotomies._kernels.score_maps import (
     apply_to_columns,
     apply_to_segments,
 )
+from dichotomies.persistence import savable
+from dichotomies.persistence.checks import expect, expect_array, expect_indices, expect_offsets
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 IDENTITY = "none"
 
 
+@savable("score-maps")
 @dataclass(frozen=True, eq=False)
 class ScoreMaps:
     """m maps from score to calibrated log-odds, each of one of four kinds.
@@ -141,6 +144,21 @@ class ScoreMaps:
         """These maps, but the identity where a segment has no rows to learn from."""
         has_rows = segments.n_rows > 0
         return self if has_rows.all() else self.where(has_rows, ScoreMaps.identity(len(self)))
+
+    def check_fits(self, m: int) -> None:
+        """Refuse to be another number of maps than m, or to have arrays that do not fit together.
+
+        Kernels trust what they are given, so maps that come from a file are asked first.
+        """
+        expect_array(self.kinds, "int8", (m,), "kinds")
+        expect_indices(self.kinds, AFFINE, STEPS + 1, "kinds")
+        expect_array(self.parameters, "float", (m, 3), "parameters")
+        expect_array(self.knot_scores, "float", (None,), "knot_scores")
+        expect_array(self.knot_probabilities, "float", (len(self.knot_scores),), "knot_probabilities")
+        expect_offsets(self.knot_offsets, m, len(self.knot_scores), "knot_offsets")
+        without = np.diff(self.knot_offsets) == 0
+        expect(bool((self.kinds[without] < LINEAR).all()), "maps of knots have knots")
+        expect_array(self.names, "string", (m,), "names")
 
     @property
     def _flat(

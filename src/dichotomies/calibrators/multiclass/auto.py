@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dichotomies.calibrators.multiclass._folds import balanced_folds
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
+from dichotomies.persistence import Estimator, savable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
 
+@savable("no-calibration", Estimator())
 class NoCalibration(MulticlassCalibrator):
     """Leaves probabilities as they are, but for minus infinity, which it reads as all calibrators do."""
 

@@ -13,11 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._registry import Registry
 from dichotomies.calibrators.multiclass._rows import CalibrationRows, normalise, readable, row_blocks
+from dichotomies.persistence import CATALOGUE, Estimator
+from dichotomies.persistence.checks import expect
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dichotomies._typing import FloatArray, IntArray
+
+#: A calibrator that comes from a file is tried on one row, unless it claims to need a very long one.
+_TRIED_CLASSES = 2**22
 
 
 class MulticlassCalibrator(BaseEstimator, ABC):
@@ -114,6 +119,15 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         result = self.predict_log_proba(log_proba)
         return np.exp(result, out=result)
 
+    def check_loaded(self) -> None:
+        """Refuse fitted attributes with which one row cannot be calibrated; see `dichotomies.persistence`."""
+        if hasattr(self, "n_classes_"):
+            expect(type(self.n_classes_) is int and self.n_classes_ > 1, "n_classes_ is a number of classes")
+            if self.n_classes_ <= _TRIED_CLASSES:
+                with np.errstate(all="ignore"):
+                    answer = self.predict_log_proba(np.zeros((1, self.n_classes_)))
+                expect(not np.isnan(answer).any(), "a calibrator answers for every class")
+
     @abstractmethod
     def fit_rows(self, rows: CalibrationRows) -> None:
         """Set the fitted attributes; `n_iter_` and `converged_` too if there is something to tell."""
@@ -124,6 +138,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
 
 
 MULTICLASS: Registry[MulticlassCalibrator] = Registry("multiclass calibrator", __package__ or "")
+CATALOGUE.add_family("multiclass-calibrator", MULTICLASS, Estimator())
 
 
 def checked_log_proba(log_proba: npt.ArrayLike, n_classes: int | None = None) -> npt.NDArray[Any]:

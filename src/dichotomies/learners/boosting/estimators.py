@@ -16,6 +16,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from dichotomies._kernels.boosting.ensembles import DISCRETE, GRADIENT, REAL, Boosting
 from dichotomies.learners.boosting.binning import bin_rows
 from dichotomies.learners.boosting.trees import BoostedTrees, Ranges
+from dichotomies.persistence import Estimator, savable
+from dichotomies.persistence.checks import expect_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -184,6 +186,12 @@ class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return len(self._trees.feature)
 
+    def check_loaded(self) -> None:
+        """Refuse trees that do not fit together; see `dichotomies.persistence`."""
+        if hasattr(self, "_trees"):
+            expect_type(self._trees, BoostedTrees, "_trees")
+            self._trees.check_fits(1, self.n_features_in_)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_trees")
 
@@ -193,6 +201,7 @@ class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
+@savable("hist-ada-boost-classifier", Estimator(["_trees"]))
 class HistAdaBoostClassifier(_HistBoostClassifier):
     """AdaBoost of small decision trees on binned features, for two classes.
 
@@ -281,6 +290,7 @@ class HistAdaBoostClassifier(_HistBoostClassifier):
         return np.array([2 / np.abs(value).max(axis=1).sum()])
 
 
+@savable("hist-gradient-boost-classifier", Estimator(["_trees"]))
 class HistGradientBoostClassifier(_HistBoostClassifier):
     """Gradient boosting of small decision trees on binned features, for two classes.
 

@@ -12,6 +12,8 @@ from dichotomies._kernels.naive_bayes import gaussian as kernels
 from dichotomies._parallel import even_batches, run
 from dichotomies.learners.base import Unsupported
 from dichotomies.learners.naive_bayes.priors import Prior
+from dichotomies.persistence import savable
+from dichotomies.persistence.checks import expect_array
 
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
@@ -72,6 +74,7 @@ class Moments(NamedTuple):
         return nodes
 
 
+@savable("gaussian-nodes")
 @dataclass(frozen=True)
 class GaussianNodes:
     """Nodes with a Gaussian for each side and feature.
@@ -127,6 +130,14 @@ class GaussianNodes:
         out = np.empty(len(rows))
         kernels.score_pairs(X, rows, nodes, self.mean, self.half_precision, self.constant, out)
         return out
+
+    def check_fits(self, n_nodes: int, n_features: int) -> None:
+        """Refuse arrays of other shapes; see `NodeScorer`."""
+        for name in ("mean", "half_precision"):
+            expect_array(getattr(self, name), "float", (n_nodes, 2, n_features), name)
+        expect_array(self.constant, "float", (n_nodes,), "constant")
+        expect_array(self.is_trained, "boolean", (n_nodes,), "is_trained")
+        expect_array(self.shift, "float", (n_features,), "shift")
 
 
 class Expanded(NamedTuple):

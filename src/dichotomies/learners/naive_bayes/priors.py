@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.learners.base import Unsupported, left_is_positive
+from dichotomies.persistence import savable
 
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from dichotomies.tree import ClassTree
 
 
+@savable("prior")
 @dataclass(frozen=True)
 class Prior:
     """How a node's prior log-odds are found.

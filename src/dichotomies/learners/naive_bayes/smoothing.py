@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_non_negative
 from dichotomies._kernels.naive_bayes.sparse_nodes import BERNOULLI, MULTINOMIAL, NORMALISED
 from dichotomies.learners.base import Unsupported
 from dichotomies.learners.naive_bayes.priors import Prior
+from dichotomies.persistence import savable
 
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, Matrix
@@ -39,6 +40,7 @@ class Background(NamedTuple):
     of_side: FloatArray
 
 
+@savable("smoothing")
 @dataclass(frozen=True)
 class Smoothing:
     """How an estimator makes weights of counts.

@@ -1,0 +1,91 @@
+"""Arrays of any kind that models hold, as tensors of the few kinds that safetensors knows."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.persistence.checks import expect, expect_array, expect_offsets
+from dichotomies.persistence.errors import ModelFileError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    AnyArray = npt.NDArray[Any]
+
+#: Kinds that are tensors as they are.
+_PLAIN = {np.dtype(name) for name in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")}
+
+#: Kinds whose bytes are read as integers: the integers' type, and how their own type is written.
+_VIEWS = {"U": ("u4", r"<U[0-9]{1,9}"), "S": ("u1", r"\|S[0-9]{1,9}"), "M": ("i8", r"<M8(\[.{1,9}\])?")}
+
+_HIGHEST_CHARACTER = 0x10FFFF
+
+
+def as_tensors(array: AnyArray) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    """Tensors, by the ends of their names, and what else must be known to make an array of them.
+
+    Columns that lie together stay together, because the bits of a matrix product depend on it.
+    """
+    if array.dtype == object:
+        return _texts_as_tensors(array)
+    by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
+    known: dict[str, Any] = {"order": "F"} if by_columns else {}
+    stored = np.asarray(array.T if by_columns else array, dtype=array.dtype.newbyteorder("="), order="C")
+    if stored.dtype in _PLAIN:
+        return {"": stored}, known
+    if stored.dtype.kind in _VIEWS:
+        integers = np.frombuffer(stored.tobytes(), _VIEWS[stored.dtype.kind][0])
+        width = stored.dtype.itemsize // integers.itemsize
+        return {"": integers.reshape(*stored.shape, width)}, known | {"dtype": stored.dtype.str}
+    raise ModelFileError(f"Arrays of {array.dtype} cannot be saved.")
+
+
+def from_tensors(tensors: dict[str, AnyArray], known: dict[str, Any]) -> AnyArray:
+    """The array again."""
+    if "texts" in known:
+        return _texts_from_tensors(tensors, known["texts"])
+    array = tensors[""]
+    if "dtype" in known:
+        array = _viewed(array, known["dtype"])
+    return array.T if known.get("order") == "F" else array
+
+
+def _viewed(integers: AnyArray, name: Any) -> AnyArray:
+    """Integers read as strings, bytes or dates."""
+    for kind, pattern in _VIEWS.values():
+        if isinstance(name, str) and re.fullmatch(pattern, name):
+            dtype = np.dtype(name)
+            width = dtype.itemsize // np.dtype(kind).itemsize
+            expect(integers.dtype == np.dtype(kind) and integers.shape[-1:] == (width,), f"{name} are {kind}")
+            if dtype.kind == "U":
+                expect(bool((integers <= _HIGHEST_CHARACTER).all()), "strings are made of characters")
+            # a copy: strings of no characters have no bytes to be viewed
+            return np.frombuffer(bytearray(integers.tobytes()), dtype).reshape(integers.shape[:-1])
+    raise ModelFileError(f"it has an array of {name!r}, which no model has")
+
+
+def _texts_as_tensors(array: AnyArray) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    """Arrays of Python strings: their UTF-8 one after another, and where each begins."""
+    if not all(isinstance(text, str) for text in array.flat):
+        raise ModelFileError("Of arrays of Python objects only those of strings can be saved.")
+    encoded = [text.encode("utf-8", "surrogatepass") for text in array.ravel().tolist()]
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in encoded])]).astype(np.int64)
+    return {"": np.frombuffer(b"".join(encoded), np.uint8), ".offsets": offsets}, {"texts": list(array.shape)}
+
+
+def _texts_from_tensors(tensors: dict[str, AnyArray], shape: Any) -> AnyArray:
+    data, offsets = tensors[""], tensors[".offsets"]
+    expect(data.dtype == np.uint8 and data.ndim == 1, "texts are bytes")
+    expect(isinstance(shape, list) and all(type(n) is int and n >= 0 for n in shape), "a shape is a list")
+    expect_array(offsets, "integer", (None,), "the offsets of texts")
+    expect(len(offsets) > 0, "texts have offsets")
+    expect_offsets(offsets, len(offsets) - 1, len(data), "the offsets of texts")
+    joined, bounds = data.tobytes(), offsets.tolist()
+    texts = np.empty(len(bounds) - 1, dtype=object)
+    for i, (begin, end) in enumerate(pairwise(bounds)):
+        texts[i] = joined[begin:end].decode("utf-8", "surrogatepass")
+    return texts.reshape(shape)

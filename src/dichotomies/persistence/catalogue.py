@@ -1,0 +1,228 @@
+"""Which classes may be in a file, under which name, and how they are taken apart and put together again.
+
+A class registers itself beside its definition. A file says only names; nothing that a file says is ever
+imported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from dichotomies.persistence.errors import ModelFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+C = TypeVar("C", bound=type)
+
+
+class Registry(Protocol):
+    """Classes by name, all of one kind, whose modules are imported when it is asked for the names."""
+
+    def names(self) -> list[str]:
+        """All names."""
+
+    def get(self, name: str) -> Any:
+        """The class of a name."""
+
+
+class Form(Protocol):
+    """How objects of a class are taken apart and put together."""
+
+    def state(self, obj: Any) -> dict[str, Any] | None:
+        """Its parts by name; None where it has parts that this form does not keep."""
+
+    def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
+        """An object of these parts."""
+
+
+class Fields:
+    """Dataclasses: their fields. What they remember of earlier answers is not kept."""
+
+    def state(self, obj: Any) -> dict[str, Any]:
+        """The fields."""
+        return {field.name: getattr(obj, field.name) for field in fields(obj)}
+
+    def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
+        """An instance, by its constructor."""
+        return cls(**state)
+
+
+class Parts:
+    """Classes that say themselves: by a method ``saved_parts`` and a class method ``from_saved_parts``."""
+
+    def state(self, obj: Any) -> dict[str, Any]:
+        """What it says."""
+        parts: dict[str, Any] = obj.saved_parts()
+        return parts
+
+    def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
+        """What it makes of it."""
+        return cls.from_saved_parts(**state)
+
+
+class Parameters:
+    """scikit-learn's objects as long as they are not fitted: what their constructor was given.
+
+    Which parameters were left at their default is kept too: where a later scikit-learn no longer has one of
+    those, it is not missed.
+    """
+
+    _DEFAULT = "left at default"
+
+    def state(self, obj: Any) -> dict[str, Any] | None:
+        """The parameters, unless there are other attributes."""
+        parameters = signature(type(obj)).parameters
+        if set(vars(obj)) != set(parameters):
+            return None
+        kept = {name: getattr(obj, name) for name in parameters}
+        default = [name for name in kept if _same(kept[name], parameters[name].default)]
+        return kept | {self._DEFAULT: default}
+
+    def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
+        """A new instance."""
+        forgotten = set(state.pop(self._DEFAULT)) - set(signature(cls).parameters)
+        return cls(**{name: value for name, value in state.items() if name not in forgotten})
+
+
+class Estimator:
+    """Estimators: parameters, and fitted attributes, whose names end with an underscore.
+
+    Parameters
+    ----------
+    others : iterable of str
+        Names of other attributes to keep.
+    """
+
+    def __init__(self, others: Iterable[str] = ()) -> None:
+        self.others = frozenset(others)
+
+    def state(self, obj: Any) -> dict[str, Any]:
+        """Parameters and fitted attributes."""
+        kept = {name: getattr(obj, name) for name in _parameters(type(obj))}
+        for name, value in vars(obj).items():
+            if name not in kept and not self._is_fitted(type(obj), name):
+                raise ModelFileError(
+                    f"{type(obj).__name__} has an attribute {name!r}, which files do not keep; a model whose "
+                    "parameters and fitted attributes are all that it has can be saved."
+                )
+            kept[name] = value
+        return kept
+
+    def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
+        """A new instance with the fitted attributes set."""
+        names = _parameters(cls)
+        obj = cls(**{name: value for name, value in state.items() if name in names})
+        for name, value in state.items():
+            if name not in names:
+                if not self._is_fitted(cls, name):
+                    raise ModelFileError(f"{cls.__name__} has no fitted attribute {name!r}")
+                setattr(obj, name, value)
+        return obj
+
+    def _is_fitted(self, cls: type, name: str) -> bool:
+        """Whether a name is one of a fitted attribute, and not of a method or anything private."""
+        public = name.endswith("_") and not name.startswith("_") and not hasattr(cls, name)
+        return public or name in self.others
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a parameter was left at its default, or might as well have been."""
+    simple = type(value) in (bool, int, float, str)
+    return value is default or (simple and type(value) is type(default) and value == default)
+
+
+def _parameters(cls: type) -> list[str]:
+    return [] if cls.__init__ is object.__init__ else list(signature(cls).parameters)  # type: ignore[misc]
+
+
+class Catalogue:
+    """Classes by the name that they have in files."""
+
+    def __init__(self) -> None:
+        self._forms: dict[str, tuple[type, Form]] = {}
+        self._names: dict[type, str] = {}
+        self._families: dict[str, tuple[Registry, Form]] = {}
+        self._others: list[Registry] = []
+
+    def add(self, name: str, cls: type, form: Form) -> None:
+        """Make a class savable."""
+        if name in self._forms:
+            raise ValueError(f"There already is a savable class named {name!r}.")
+        self._forms[name], self._names[cls] = (cls, form), name
+
+    def add_family(self, prefix: str, registry: Registry, form: Form) -> None:
+        """Make all classes of a registry savable, as ``prefix/name``."""
+        self._families[prefix] = registry, form
+
+    def search(self, registry: Registry) -> None:
+        """Import the modules of this registry before a name counts as unknown: they may register it."""
+        self._others.append(registry)
+
+    def name_of(self, cls: type) -> str | None:
+        """The name of a class, which must be the very class and not one derived from it."""
+        if cls in self._names:
+            return self._names[cls]
+        for prefix, (registry, _) in self._families.items():
+            for name in registry.names():
+                if registry.get(name) is cls:
+                    return f"{prefix}/{name}"
+        return None
+
+    def find(self, name: str) -> tuple[type, Form]:
+        """The class of a name, and its form."""
+        prefix, slash, short = name.partition("/")
+        if slash and prefix in self._families:
+            registry, form = self._families[prefix]
+            if short in registry.names():
+                return registry.get(short), form
+        if name not in self._forms:
+            self.names()
+        if name not in self._forms:
+            raise ModelFileError(
+                f"it has a part of the kind {name!r}, which this version does not know; if it is a class of "
+                "your own, import the module that registers it first"
+            )
+        return self._forms[name]
+
+    def is_model(self, name: str) -> bool:
+        """Whether objects of this name know all about themselves, and so can be files of their own."""
+        return isinstance(self.find(name)[1], Estimator | Parts)
+
+    def names(self) -> list[str]:
+        """All names there are."""
+        members = [
+            f"{prefix}/{name}" for prefix, (known, _) in self._families.items() for name in known.names()
+        ]
+        for registry in self._others:
+            registry.names()
+        return sorted([*self._forms, *members])
+
+
+CATALOGUE = Catalogue()
+
+
+def savable(name: str, form: Form | None = None) -> Callable[[C], C]:
+    """Class decorator: let files hold objects of this class, under a name that never changes.
+
+    A class that can be wrong in ways that crash has a method ``check_loaded``, which is called before an
+    object is written and after it has been read; see `dichotomies.persistence.checks`.
+
+    Parameters
+    ----------
+    name : str
+        What the class is called in files.
+    form : Form, optional
+        How objects are taken apart; by default as dataclasses, or as they say in ``saved_parts``.
+    """
+
+    def add(cls: C) -> C:
+        chosen = form or (Parts() if hasattr(cls, "saved_parts") else Fields())
+        if isinstance(chosen, Fields) and not is_dataclass(cls):
+            raise TypeError(f"{cls.__name__} is no dataclass and has no saved_parts, so give its form.")
+        CATALOGUE.add(name, cls, chosen)
+        return cls
+
+    return add

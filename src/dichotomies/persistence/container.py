@@ -1,0 +1,192 @@
+"""The file itself: one safetensors file whose metadata is a JSON document, sealed by a checksum.
+
+The document is the only entry of the file's metadata and begins with the version of the format and the
+checksum: SHA-256 of the whole file with 64 zeros where the checksum stands. These stay as they are in every
+version of the format, so that every version can say of every file whether it is whole and who wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import secrets
+import shutil
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dichotomies.persistence.errors import MissingExtraError, ModelFileError, extra
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Tensors = dict[str, npt.NDArray[Any]]
+
+#: The version of the format that is written, and the highest that is read.
+FORMAT = 1
+
+_ENTRY = "dichotomies"
+_BEGINNING = b'{"__metadata__":{"dichotomies":'
+_NO_CHECKSUM = "0" * 64
+_LIBRARIES = ("dichotomies", "numpy", "scikit-learn")
+
+
+def write(path: str | os.PathLike[str], model: Any, tensors: Tensors) -> None:
+    """Write a model file: wholly, or not at all.
+
+    The file is written under another name in the same folder, flushed to the disk and then moved into place:
+    whatever happens, `path` is either what it was before or the whole model.
+    """
+    target = _writable(path)
+    document = {
+        "format": FORMAT,
+        "sha256": _NO_CHECKSUM,
+        "written by": {name: version(name) for name in _LIBRARIES} | {"python": platform.python_version()},
+        "model": model,
+    }
+    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    data = extra("safetensors.numpy").save(tensors, metadata={_ENTRY: text})
+    header = _header(data)
+    sealed = header.replace(_NO_CHECKSUM.encode(), sha256(data).hexdigest().encode(), 1)
+    temporary = target.with_name(f".dichotomies-{secrets.token_hex(8)}.part")
+    try:
+        with temporary.open("xb") as file:
+            file.write(sealed)
+            file.write(memoryview(data)[len(header) :])
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, temporary)
+        temporary.replace(target)
+    except OSError as error:
+        raise _with_sentence(
+            error,
+            f"{target} could not be written ({error.strerror or error}); whatever was there is unchanged.",
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    _flush_folder(target.parent)
+
+
+def _writable(path: str | os.PathLike[str]) -> Path:
+    """Where a link leads to; refuse folders, and files in folders that do not exist."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the path of a file to save the model in.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {target.parent} to save the model in; make it first.")
+    return target
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make the new name last, where the system can flush folders."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:  # some file systems cannot, and the file itself is safe already
+        pass
+    finally:
+        os.close(descriptor)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Any, Tensors]:
+    """The model and the tensors in a file that is whole and not newer than this library."""
+    data = _bytes_of(path)
+    document = _document(data, path)
+    _check_seal(data, document["sha256"], path)
+    _check_format(document, path)
+    try:
+        return document["model"], extra("safetensors.numpy").load(data)
+    except MissingExtraError:
+        raise
+    except Exception as error:  # whatever a file made to deceive provokes
+        raise ModelFileError(f"{path} has a correct checksum, but cannot be read: {error}.") from error
+
+
+def _bytes_of(path: str | os.PathLike[str]) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise _with_sentence(error, f"There is no file {path}.") from error
+    except IsADirectoryError as error:
+        raise _with_sentence(error, f"{path} is a folder, not a model file.") from error
+
+
+def _with_sentence(error: OSError, sentence: str) -> OSError:
+    """The same kind of error, which says what happened."""
+    return type(error)(sentence)
+
+
+def _header(data: bytes) -> bytes:
+    """The length of the header, in 8 bytes, and the header."""
+    return data[: 8 + int.from_bytes(data[:8], "little")]
+
+
+def _document(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The JSON document, as far as it must be there to know whether the file is whole."""
+    beginning = data[8 : 8 + len(_BEGINNING)]
+    if not _BEGINNING.startswith(beginning):
+        raise ModelFileError(
+            f"{path} is not a model file of dichotomies; those are written by the save() of a classifier."
+        )
+    try:
+        header = _header(data)
+        document = json.loads(json.loads(header[8:])["__metadata__"][_ENTRY], parse_constant=_no_number)
+        if re.fullmatch("[0-9a-f]{64}", document["sha256"]) and type(document["format"]) is int:
+            return dict(document)
+    except RecursionError as error:
+        raise ModelFileError(f"{path} cannot be loaded: it is nested too deeply.") from error
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise ModelFileError(_damage(data, path))
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is not JSON.")
+
+
+def _damage(data: bytes, path: str | os.PathLike[str]) -> str:
+    """What has happened to a file that was a model once."""
+    if len(data) < 8 + int.from_bytes(data[:8], "little"):
+        return f"{path} is truncated: it has only {len(data)} bytes. Copy or save it again."
+    return f"{path} has been altered since it was saved: its header cannot be read. Copy or save it again."
+
+
+def _check_seal(data: bytes, claimed: str, path: str | os.PathLike[str]) -> None:
+    header = _header(data)
+    at = header.find(claimed.encode())
+    digest = sha256(header[:at] + _NO_CHECKSUM.encode() + header[at + 64 :])
+    digest.update(memoryview(data)[len(header) :])
+    if digest.hexdigest() != claimed:
+        raise ModelFileError(_difference(data, path))
+
+
+def _difference(data: bytes, path: str | os.PathLike[str]) -> str:
+    """Whether bytes are missing or others, by what the header says of the length."""
+    try:
+        entries = json.loads(_header(data)[8:]).items()
+        wanted = max(
+            (entry["data_offsets"][1] for name, entry in entries if name != "__metadata__"), default=0
+        )
+        if len(data) < len(_header(data)) + wanted:
+            return f"{path} is truncated: it has only {len(data)} bytes. Copy or save it again."
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        pass
+    return f"{path} has been altered since it was saved: its checksum is wrong. Copy or save it again."
+
+
+def _check_format(document: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    if not 1 <= document["format"] <= FORMAT:
+        by = document.get("written by")
+        writer = by.get("dichotomies") if isinstance(by, dict) else None
+        raise ModelFileError(
+            f"{path} was written by dichotomies {writer}, in format {document['format']}; this is "
+            f"dichotomies {version('dichotomies')}, which reads formats up to {FORMAT}. "
+            "Upgrade dichotomies to load it."
+        )

@@ -1,0 +1,107 @@
+"""Saving and loading a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dichotomies.persistence import container
+from dichotomies.persistence.catalogue import CATALOGUE
+from dichotomies.persistence.checks import expect
+from dichotomies.persistence.codec import Decoder, Encoder
+from dichotomies.persistence.errors import InconsistentModelError, MissingExtraError, ModelFileError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model to a file, wholly or not at all.
+
+    Parameters
+    ----------
+    model : object
+        A `NestedDichotomyClassifier`, a `CalibratedClassifier`, or anything else that files can hold, such as
+        a calibrator or a `ClassTree`.
+    path : str or path
+        The file; one that exists is replaced.
+
+    Raises
+    ------
+    ModelFileError
+        If the model has parts that no file can hold.
+    OSError
+        If the file cannot be written; what was there before is unchanged.
+    """
+    name = CATALOGUE.name_of(type(model))
+    if name is None or not CATALOGUE.is_model(name):
+        raise ModelFileError(
+            f"{type(model).__name__} cannot be saved by itself; classifiers, calibrators, structures and "
+            "trees of this package can, though not classes derived from them."
+        )
+    encoder = Encoder()
+    try:
+        encoded = encoder.encode(model)
+    except InconsistentModelError as error:
+        raise ModelFileError(f"{type(model).__name__} cannot be saved: {error}.") from error
+    except RecursionError as error:
+        raise ModelFileError(
+            "The model has lists nested too deeply for a file; give a tree that deep as a ClassTree."
+        ) from error
+    container.write(path, encoded, encoder.finished())
+
+
+def load(path: str | os.PathLike[str], trusted: Sequence[str | type] | None = None) -> Any:
+    """Read a model that was written by its ``save``.
+
+    Loading runs no code from the file: a file names classes that register themselves here, and whatever it
+    says is checked. Objects that are not of this package nor unfitted estimators that it knows, such as the
+    trained clones of a scikit-learn classifier, are read by skops, which trusts much of scikit-learn by
+    itself and nothing else.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    trusted : sequence of str or type, optional
+        Types, or their full names, that skops may also make objects of: loading such an object may run the
+        code of its class, with whatever the file says. The error without them names those that are needed.
+
+    Returns
+    -------
+    model
+        As it was saved; predictions of models trained on a fast path are the same bit for bit.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is no model, truncated, altered, written in a newer format, or not consistent.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from dichotomies import NestedDichotomyClassifier, load
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = NestedDichotomyClassifier(random_state=0).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     clf.save(Path(folder) / "iris.model")
+    ...     again = load(Path(folder) / "iris.model")
+    >>> bool((again.predict_proba(X) == clf.predict_proba(X)).all())
+    True
+    """
+    encoded, tensors = container.read(path)
+    try:
+        expect(CATALOGUE.is_model(encoded["object"]), "a file holds a model")
+        return Decoder(tensors, trusted).decode(encoded)
+    except MissingExtraError:
+        raise
+    except RecursionError as error:
+        raise ModelFileError(f"{path} cannot be loaded: it is nested too deeply.") from error
+    except Exception as error:  # whatever a file that was made to deceive provokes
+        known = isinstance(error, ModelFileError)
+        reason = str(error).rstrip(".") if known else f"what it says is no model ({error!r})"
+        raise ModelFileError(f"{path} cannot be loaded: {reason}.") from error

@@ -1,0 +1,109 @@
+"""Small models of every kind, one of each registered thing, for the tests of model files."""
+
+import warnings
+from functools import cache
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from dichotomies import (
+    CalibratedClassifier,
+    HistAdaBoostClassifier,
+    HistGradientBoostClassifier,
+    NestedDichotomyClassifier,
+    TunedLogisticRegression,
+)
+from dichotomies.calibrators.binary import BINARY
+from dichotomies.calibrators.multiclass import MULTICLASS
+from dichotomies.structures import STRUCTURES
+from dichotomies.structures.fixed import FixedTree
+from dichotomies.table_files import Table, TableModel
+
+#: Estimators by the learner that takes them and the kind of rows they get.
+ESTIMATORS = {
+    "logistic": LogisticRegression(),
+    "logistic sparse": LogisticRegression(),
+    "tuned-logistic": TunedLogisticRegression(Cs=[0.1, 1.0]),
+    "tuned-logistic sparse": TunedLogisticRegression(Cs=[0.1, 1.0], per="depth"),
+    "naive-bayes gaussian": GaussianNB(),
+    "naive-bayes multinomial": MultinomialNB(),
+    "naive-bayes multinomial sparse": MultinomialNB(),
+    "naive-bayes complement": ComplementNB(norm=True),
+    "naive-bayes bernoulli": BernoulliNB(binarize=0.4),
+    "naive-bayes bernoulli sparse": BernoulliNB(),
+    "boosting ada": HistAdaBoostClassifier(4, max_depth=2),
+    "boosting gradient": HistGradientBoostClassifier(4, max_depth=2),
+    "clones logistic": LogisticRegression(),
+    "clones boosting": HistGradientBoostClassifier(4, max_depth=2),
+    "clones tuned": TunedLogisticRegression(Cs=[0.1, 1.0]),
+}
+
+
+@cache
+def digits():
+    """Some rows of handwritten digits, in few and narrow columns, with labels in several scripts."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[y < 6][:200, 17:40:2] / 16, y[y < 6][:200]
+    return X, np.array(["zéro", "один", "δύο", "三", "four 4️⃣", ""])[y]
+
+
+def rows_for(name):
+    """Rows of the kind that a key of `ESTIMATORS` says."""
+    X, y = digits()
+    return (csr_array(X) if name.endswith("sparse") else X), y
+
+
+@cache
+def model(name, **params):
+    """A fitted classifier; `params` as of the classifier."""
+    given = {"random_state": 0, "learner": "clones" if name.startswith("clones") else "auto"} | params
+    return NestedDichotomyClassifier(ESTIMATORS[name], **given).fit(*rows_for(name))
+
+
+@cache
+def all_models():
+    """Classifiers that together hold every calibrator, every structure and every other savable object."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # so few rows are easily separated
+        return (*_registered(), *_others())
+
+
+def _registered():
+    for name in BINARY.names():
+        yield model("naive-bayes multinomial", internal_calibration=name)
+        yield model("logistic", internal_calibration=BINARY.create(name), external_calibration=None)
+    for name in MULTICLASS.names():
+        yield model("logistic", external_calibration=name, internal_calibration="temperature")
+        yield model("logistic", external_calibration=MULTICLASS.create(name))
+    for name in STRUCTURES.names():
+        yield model("naive-bayes gaussian", structure=STRUCTURES.create(name))
+
+
+def _others():
+    X, y = digits()
+    tree = model("logistic").tree_
+    yield model("naive-bayes gaussian", structure=FixedTree(tree))
+    yield model("naive-bayes gaussian", structure=tree)
+    yield model("naive-bayes complement", cv=KFold(2, shuffle=True, random_state=3), random_state=None)
+    few = StratifiedKFold(2)
+    uncalibrated = model("naive-bayes gaussian", internal_calibration="platt", cv=few)
+    yield CalibratedClassifier(FrozenEstimator(uncalibrated), "temperature").fit(X, y)
+    yield CalibratedClassifier(uncalibrated, MULTICLASS.create("auto", candidates=("none",))).fit(X, y)
+    scaled = make_pipeline(StandardScaler(), HistAdaBoostClassifier(2))
+    yield NestedDichotomyClassifier(scaled, random_state=np.random.RandomState(5)).fit(X, y)
+
+
+def table_model():
+    """What the command line saves: a classifier with the columns it reads."""
+    titles = ["data engineer", "nurse", "head nurse", "software engineer"] * 10
+    labels = np.array(["it", "care", "care", "it"] * 10)
+    table = Table(np.empty((40, 0)), labels, names=(), texts={"title": titles})
+    return TableModel.fit(NestedDichotomyClassifier(random_state=0), table)

@@ -1,0 +1,135 @@
+"""Objects of scikit-learn and of the user: by their parameters, or by skops and whom it trusts."""
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from dichotomies import CalibratedClassifier, NestedDichotomyClassifier, TunedLogisticRegression, load
+from dichotomies.calibrators.multiclass import MulticlassCalibrator
+from dichotomies.persistence import ModelFileError, container
+from tests.persistence.models import digits, model
+
+
+class Mine(MulticlassCalibrator):
+    """A calibrator of the user, which no registry knows."""
+
+    def fit_rows(self, rows):
+        self.power_ = 0.5
+
+    def scores(self, x):
+        return x * self.power_
+
+
+@pytest.fixture
+def forest(tmp_path):
+    """A model file with trees of scikit-learn in it, and the model."""
+    clf = NestedDichotomyClassifier(RandomForestClassifier(2, max_depth=2), random_state=0).fit(*digits())
+    clf.save(tmp_path / "a.model")
+    return tmp_path / "a.model", clf
+
+
+def test_types_that_nobody_trusts_are_named(forest):
+    path, _ = forest
+    wanted = (
+        r"not trusted by default.*: sklearn\.tree\._tree\.Tree\..*load\(path, trusted=\['sklearn\.tree\._tree"
+    )
+    with pytest.raises(ModelFileError, match=wanted):
+        load(path)
+
+
+@pytest.mark.parametrize("by", [str, type], ids=["by name", "by type"])
+def test_types_that_the_caller_trusts_are_loaded(forest, by):
+    path, before = forest
+    tree = before.estimators_[0].estimators_[0].tree_
+    trusted = [type(tree)] if by is type else ["sklearn.tree._tree.Tree"]
+    X, _ = digits()
+    np.testing.assert_array_equal(load(path, trusted=trusted).predict_proba(X), before.predict_proba(X))
+
+
+def test_clones_of_trusted_types_need_no_trust(through_file):
+    X, y = digits()
+    scaled = make_pipeline(StandardScaler(), LogisticRegression())
+    before = NestedDichotomyClassifier(scaled, internal_calibration="platt", random_state=0).fit(X, y)
+    after = through_file(before)
+    np.testing.assert_array_equal(after.predict_proba(X), before.predict_proba(X))
+    assert len(after.estimators_) == before.tree_.n_nodes
+
+
+def test_unfitted_estimators_need_neither_skops_nor_trust(tmp_path):
+    X, y = digits()
+    nested = NestedDichotomyClassifier(TunedLogisticRegression(Cs=[1.0]), random_state=0).fit(X, y)
+    CalibratedClassifier(nested).fit(X, y).save(tmp_path / "a.model")
+    assert "skops" not in container.read(tmp_path / "a.model")[1]
+
+
+def test_classes_of_the_user_need_trust(tmp_path):
+    X, y = digits()
+    before = NestedDichotomyClassifier(external_calibration=Mine(), random_state=0).fit(X, y)
+    before.save(tmp_path / "a.model")
+    with pytest.raises(ModelFileError, match=r"tests\.persistence\.test_foreign\.Mine"):
+        load(tmp_path / "a.model")
+    after = load(tmp_path / "a.model", trusted=[Mine])
+    np.testing.assert_array_equal(after.predict_proba(X), before.predict_proba(X))
+
+
+def test_splitters_that_are_not_known_need_trust(through_file):
+    clf = NestedDichotomyClassifier(random_state=0).fit(*digits()).set_params(cv=ShuffleSplit(4))
+    with pytest.raises(ModelFileError, match="ShuffleSplit"):
+        through_file(clf)
+    assert through_file(clf, trusted=[ShuffleSplit]).cv.get_n_splits() == 4
+
+
+@pytest.mark.parametrize(
+    "cv", [(fold for fold in ()), FunctionTransformer(lambda x: x)], ids=["generator", "lambda"]
+)
+def test_what_could_not_be_read_again_is_not_written(tmp_path, cv):
+    clf = NestedDichotomyClassifier(random_state=0).fit(*digits()).set_params(cv=cv)
+    with pytest.raises(ModelFileError, match="has parts that skops cannot write and read again"):
+        clf.save(tmp_path / "a.model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_requests_for_metadata_are_refused_rather_than_lost(tmp_path):
+    with config_context(enable_metadata_routing=True):
+        clf = NestedDichotomyClassifier(random_state=0).set_fit_request(sample_weight=True)
+    clf.fit(*digits())
+    with pytest.raises(ModelFileError, match="'_metadata_request', which files do not keep"):
+        clf.save(tmp_path / "a.model")
+
+
+def test_parameters_that_a_later_scikit_learn_has_dropped_are_not_missed(tmp_path):
+    clf = model("naive-bayes gaussian")
+    clf.save(tmp_path / "a.model")
+    document, tensors = container.read(tmp_path / "a.model")
+    parts = document["parts"]["estimator"]["parts"]
+    parts["dropped"] = 1
+    container.write(tmp_path / "a.model", document, tensors)
+    with pytest.raises(ModelFileError, match="unexpected keyword argument 'dropped'"):
+        load(tmp_path / "a.model")
+    parts["left at default"].append("dropped")
+    container.write(tmp_path / "a.model", document, tensors)
+    assert repr(load(tmp_path / "a.model").estimator) == repr(clf.estimator)
+
+
+def test_bytes_that_skops_did_not_write_are_refused(forest):
+    path, _ = forest
+    document, tensors = container.read(path)
+    tensors["skops"] = tensors["skops"][: len(tensors["skops"]) // 2].copy()
+    container.write(path, document, tensors)
+    with pytest.raises(ModelFileError, match="cannot be loaded"):
+        load(path, trusted=["sklearn.tree._tree.Tree"])
+
+
+def test_foreign_objects_do_not_become_models(tmp_path):
+    class Unknown(BaseEstimator):
+        pass
+
+    clf = NestedDichotomyClassifier(random_state=0).fit(*digits()).set_params(cv=Unknown())
+    with pytest.raises(ModelFileError, match="Unknown"):
+        clf.save(tmp_path / "a.model")
