@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _CLOSE = 3e-2
 
 #: Where a step costs next to nothing, one more leads to the last digits: up to this many rows.
-_FEW_ROWS, _VERY_CLOSE = 64, 1e-5
+FEW_ROWS, _VERY_CLOSE = 64, 1e-5
 
 
 class Nodes(NamedTuple):
@@ -192,7 +192,7 @@ def visit_by_gram(  # noqa: C901 - three loops in one another
     kept = np.empty(n, dtype=np.intp)
     a, targets, kept_cost = np.empty(n), np.empty(n), np.empty(n)
     close = _CLOSE * min(1.0, np.sqrt(objective.tol / 1e-4))
-    if n <= _FEW_ROWS:
+    if n <= FEW_ROWS:
         close = min(close, _VERY_CLOSE)
     start = np.zeros(n)  # scores to start from; what all rows gave, once there is such
     for grid in range(objective.C.shape[1]):

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies._kernels.compile import vector_kernel
+from dichotomies._kernels.newton.axes_visit import visit_along_axes
 from dichotomies._kernels.newton.blas import add_rows_gram
 from dichotomies._kernels.newton.node import (
+    FEW_ROWS,
     Nodes,
     Objective,
     Results,
@@ -23,6 +25,7 @@ from dichotomies._kernels.newton.primal import solve_primal
 from dichotomies._kernels.newton.rows import empty_preconditioner
 
 if TYPE_CHECKING:
+    from dichotomies._kernels.newton.axes import Axes
     from dichotomies._typing import FloatArray, IntArray
 
 #: Rows beyond which no Gram matrix of them is made.
@@ -85,6 +88,7 @@ def train_dense(
     first_node: int,
     last_node: int,
     X: FloatArray,
+    axes: Axes,
     nodes: Nodes,
     objective: Objective,
     results: Results,
@@ -96,6 +100,8 @@ def train_dense(
     ----------
     X : (n_rows, n_features)
         Sorted by leaf.
+    axes : Axes
+        The same rows, or none.
     weights : (n_kept, n_nodes, n_features)
         Where to write the weights of the first members.
     """
@@ -107,6 +113,12 @@ def train_dense(
             continue
         rows = X[nodes.first[k] : nodes.last[k]]
         n = len(rows)
+        if len(axes.rows) and n > FEW_ROWS and n * p > _SMALL_PROBLEM:
+            is_trained, along = visit_along_axes(k, axes, nodes, objective, results)
+            if is_trained:
+                for member in range(len(weights)):
+                    weights[member, k] = np.dot(axes.basis, along[member, :p])
+                continue
         if n <= min(p, _MOST_GRAM_ROWS):
             gram = np.zeros((n, n), dtype=X.dtype)
             add_rows_gram(rows, gram)
