@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 IntArray: TypeAlias = npt.NDArray[np.intp]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+SingleArray: TypeAlias = npt.NDArray[np.float32]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 #: Labels of any kind scikit-learn accepts: strings, integers, booleans.

@@ -5,13 +5,14 @@ import warnings
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from scipy.special import log_expit
+from scipy.special import expit, log_expit
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import check_estimator
 
+from dichotomies._kernels.newton.axes import pull
 from dichotomies.folds import fold_of_rows
 from dichotomies.learners import Effort, GenericLearner, NodeTask, Wanted, choose
 from dichotomies.learners.base import left_is_positive
@@ -142,6 +143,36 @@ def test_at_the_default_tolerance_the_optimum_is_at_least_as_near_as_the_clones(
     theirs = _objective(clones, task)
     assert (ours - best <= np.maximum(theirs - best, 1e-6 * best)).all()
     assert (ours - best).sum() < (theirs - best).sum()
+
+
+FAR_FROM_STANDARD = {
+    "far from zero": lambda X: X + 1e4,
+    "of many scales": lambda X: X * np.logspace(-3, 3, X.shape[1]),
+    "one of them huge": lambda X: np.c_[1e6 * X[:, 30], X],
+    "beyond single precision": lambda X: np.c_[1e30 * X[:, 30], X],
+}
+
+
+@pytest.mark.parametrize("change", FAR_FROM_STANDARD)
+def test_features_however_scaled_or_shifted_lead_to_the_optimum(digits, change):
+    X, y = digits
+    tree = ClassTree(list(range(10)), [3, 1, 2, 0, 4, 7, 5, 6, 8])
+    task = NodeTask(tree, FAR_FROM_STANDARD[change](X / 16), y)
+    best, ours = (
+        _objective(LogisticLearner.recognise(estimator).fit(task, random_state=None), task)
+        for estimator in (_fast(max_iter=1_000), LogisticRegression())
+    )
+    assert (ours - best <= 1e-4 * best).all()
+
+
+def test_pulls_in_single_precision_equal_scipys():
+    z = np.linspace(-60, 60, 1_001, dtype=np.float32)
+    y, cost = np.where(np.arange(len(z)) % 3, 1, -1).astype(np.float32), np.full_like(z, 2.5)
+    expected = 2.5 * y * expit(-y.astype(np.float64) * z)
+    slope = np.empty_like(z)
+    curvature = pull(z.copy(), np.float32(0.0), y, cost, slope)
+    np.testing.assert_allclose(slope, expected, rtol=1e-5)
+    assert curvature == pytest.approx(2.5 * (expit(z) * expit(-z)).sum(), rel=1e-5)
 
 
 def test_unsorted_indices_duplicates_and_explicit_zeros_change_nothing(digits):

@@ -19,7 +19,7 @@ from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.newton.loss import dot
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._typing import FloatArray, SingleArray
 
 #: Differences of gradients remembered.
 MEMORY = 8
@@ -55,12 +55,56 @@ class Axes(NamedTuple):
         Length of the longest centred row.
     """
 
-    rows: FloatArray
+    rows: SingleArray
     variance: FloatArray
     basis: FloatArray
     center: FloatArray
     reach: float
     radius: float
+
+
+class Problem(NamedTuple):
+    """What a node's parameters are to fit.
+
+    Attributes
+    ----------
+    rows, y, cost : (n, p), (n,), (n,), single precision
+        Rows along the axes, +1 on the left and -1 on the right, and costs, 0 for rows that are only scored.
+    mean : (p,)
+        The node's mean row.
+    variance : (p,)
+        Along each axis.
+    """
+
+    rows: SingleArray
+    y: SingleArray
+    cost: SingleArray
+    mean: FloatArray
+    variance: FloatArray
+
+
+class Goal(NamedTuple):
+    """When to stop.
+
+    Attributes
+    ----------
+    accuracy : float
+        Error of the parameters allowed, in the norm of the Hessian, as a part of them.
+    tolerance : float
+        Largest derivative allowed.
+    reach : float
+        Largest absolute mean of a feature at the node.
+    longest : float
+        Length of the weights beyond which to give up.
+    max_looks : int
+        Looks at the rows after which to give up.
+    """
+
+    accuracy: float
+    tolerance: float
+    reach: float
+    longest: float
+    max_looks: int
 
 
 class Memory(NamedTuple):
@@ -72,7 +116,7 @@ class Memory(NamedTuple):
 
 
 @vector_kernel
-def pull(z: FloatArray, shift: float, y: FloatArray, cost: FloatArray, slope: FloatArray) -> float:
+def pull(z: SingleArray, shift: np.float32, y: SingleArray, cost: SingleArray, slope: SingleArray) -> float:
     """Shift scores, write each row's pull (minus the derivative by its score); return the sum of curvatures.
 
     Single precision throughout; the exponential is a polynomial, which vector instructions can take.
@@ -92,11 +136,9 @@ def pull(z: FloatArray, shift: float, y: FloatArray, cost: FloatArray, slope: Fl
 
 
 @vector_kernel
-def look(
-    rows: FloatArray, y: FloatArray, cost: FloatArray, mean: FloatArray, theta: FloatArray, z: FloatArray,
-    out: FloatArray,
-) -> float:  # fmt: skip
+def look(problem: Problem, theta: FloatArray, z: SingleArray, out: FloatArray) -> float:
     """Write the rows' scores and minus the gradient; return the sum of curvatures. Reads the rows once."""
+    rows, y, cost, mean, _ = problem
     n, p = rows.shape
     step = max(16, _BLOCK_SIZE // p)
     weights = theta[:p].astype(np.float32)
@@ -144,20 +186,42 @@ def quasi_newton(
 
 
 @vector_kernel
+def is_reached(
+    theta: FloatArray, gradient: FloatArray, diagonal: FloatArray, curvature: float, goal: Goal
+) -> bool:
+    """Whether the parameters are near enough to the optimum."""
+    p = len(theta) - 1
+    square, steepest = dot(theta[:p], theta[:p]), dot(gradient[:p], gradient[:p])
+    energy = 0.0
+    for j in range(p + 1):
+        energy += gradient[j] ** 2 / diagonal[j]
+    # Derivatives by the features are those along the axes, turned, and the means times that by the intercept.
+    largest = np.sqrt(steepest) + goal.reach * abs(gradient[p])
+    enough = goal.accuracy**2 * (square + 1e-2 * min(1.0, curvature))
+    return bool(largest <= goal.tolerance and energy <= enough and square <= goal.longest**2)
+
+
+@vector_kernel
+def remember(
+    memory: Memory, n_pairs: int, step: FloatArray, gradient: FloatArray, next_gradient: FloatArray
+) -> int:
+    """Keep a step in place of the oldest, unless rounding made it useless; return the number of pairs."""
+    at = n_pairs % MEMORY
+    for j in range(len(step)):
+        memory.steps[at, j] = step[j]
+        memory.changes[at, j] = gradient[j] - next_gradient[j]
+    memory.products[at] = dot(memory.steps[at], memory.changes[at])
+    return n_pairs + 1 if memory.products[at] > 0.0 else n_pairs
+
+
+@vector_kernel
 def solve_along_axes(
-    rows: FloatArray,
-    y: FloatArray,
-    cost: FloatArray,
-    mean: FloatArray,
-    variance: FloatArray,
-    reach: float,
-    tolerance: float,
-    accuracy: float,
-    max_looks: int,
+    problem: Problem,
+    goal: Goal,
     theta: FloatArray,
     gradient: FloatArray,
     curvature: float,
-    z: FloatArray,
+    z: SingleArray,
     memory: Memory,
     n_pairs: int,
 ) -> tuple[int, int]:
@@ -168,57 +232,33 @@ def solve_along_axes(
 
     Parameters
     ----------
-    rows, y, cost : (n, p), (n,), (n,)
-        All in single precision.
-    mean : (p,)
-        The node's mean row.
-    reach : float
-        Largest mean of a feature, by its absolute value.
-    tolerance : float
-        Largest derivative allowed.
-    accuracy : float
-        Error of the parameters allowed, in the norm of the Hessian, as a part of them.
     gradient, curvature
-        At the start: minus the gradient, and the sum of curvatures.
+        Minus the gradient at `theta`, and the sum of curvatures.
     memory, n_pairs
         Of a similar problem, to start with.
     """
-    p = rows.shape[1]
+    p = len(theta) - 1
     next_gradient, step, diagonal, target = np.empty((4, p + 1))
     looks = 1
     while True:
-        square = energy = steepest = 0.0
+        diagonal[:p] = curvature * problem.variance + 1.0
         diagonal[p] = curvature
-        for j in range(p):
-            diagonal[j] = curvature * variance[j] + 1.0
-            square += theta[j] ** 2
-            energy += gradient[j] ** 2 / diagonal[j]
-            steepest += gradient[j] ** 2
-        energy += gradient[p] ** 2 / curvature
-        enough = accuracy**2 * (square + 1e-2 * min(1.0, curvature))
-        if energy <= enough and np.sqrt(steepest) + reach * abs(gradient[p]) <= tolerance:
+        if is_reached(theta, gradient, diagonal, curvature, goal):
             return looks, n_pairs
         quasi_newton(gradient, diagonal, memory, n_pairs, step)
         fall = dot(gradient, step)
         while True:
-            if looks >= max_looks or not fall > 0.0:
+            if looks >= goal.max_looks or not fall > 0.0 or dot(theta[:p], theta[:p]) > goal.longest**2:
                 return -looks, n_pairs
-            for j in range(p + 1):
-                target[j] = theta[j] + step[j]
-            curvature = look(rows, y, cost, mean, target, z, next_gradient)
+            target[:] = theta + step
+            curvature = look(problem, target, z, next_gradient)
             looks += 1
             rise = -dot(next_gradient, step)
             if rise <= _OVERSHOT * fall:
                 break
             shorter = min(0.7, max(0.1, fall / (fall + rise)))
-            for j in range(p + 1):
-                step[j] *= shorter
+            step *= shorter
             fall *= shorter
-        at = n_pairs % MEMORY
-        for j in range(p + 1):
-            memory.steps[at, j] = step[j]
-            memory.changes[at, j] = gradient[j] - next_gradient[j]
-            gradient[j] = next_gradient[j]
-            theta[j] = target[j]
-        memory.products[at] = dot(memory.steps[at], memory.changes[at])
-        n_pairs += memory.products[at] > 0.0
+        n_pairs = remember(memory, n_pairs, step, gradient, next_gradient)
+        gradient[:] = next_gradient
+        theta[:] = target

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dichotomies._kernels.compile import vector_kernel
-from dichotomies._kernels.newton.axes import MEMORY, Axes, Memory, look, solve_along_axes
+from dichotomies._kernels.newton.axes import MEMORY, Axes, Goal, Memory, Problem, look, solve_along_axes
 from dichotomies._kernels.newton.loss import dot
 from dichotomies._kernels.newton.node import Nodes, Objective, Results, costs, keep_score, sides, start_loss
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._typing import FloatArray, SingleArray
 
 #: As `visit.py` has it.
 _ACCURACY = 1e-3
 
 #: Looks at the rows after which matrices of second derivatives are the better way.
-_MAX_LOOKS = 40
+_MAX_LOOKS = 80
 
 #: Length of the weights times that of the longest row, beyond which single precision knows scores worse than
 #: to four digits.
@@ -26,7 +26,7 @@ _LARGEST_SCORE = 1e-4 * 2.0**23
 
 
 @vector_kernel
-def weighted_sum(rows: FloatArray, weight: FloatArray, out: FloatArray) -> None:
+def weighted_sum(rows: SingleArray, weight: SingleArray, out: FloatArray) -> None:
     """``rows' weight``, by blocks."""
     out[:] = 0.0
     for i in range(0, len(rows), 256):
@@ -37,7 +37,12 @@ def weighted_sum(rows: FloatArray, weight: FloatArray, out: FloatArray) -> None:
 
 @vector_kernel
 def start(
-    rows: FloatArray, cost: FloatArray, n_left: int, mean: FloatArray, theta: FloatArray, gradient: FloatArray
+    rows: SingleArray,
+    cost: SingleArray,
+    n_left: int,
+    mean: FloatArray,
+    theta: FloatArray,
+    gradient: FloatArray,
 ) -> float:
     """Write the mean row, the best parameters without features and minus the gradient there.
 
@@ -89,7 +94,9 @@ def visit_along_axes(  # noqa: C901 - two loops in one another
     signs, cost, z = y.astype(np.float32), np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
     theta, mean, gradient = np.zeros((nodes.n_members, p + 1)), np.empty(p), np.empty(p + 1)
     memory, of_fold = empty_memory(p + 1), empty_memory(p + 1)
-    accuracy = _ACCURACY * min(1.0, objective.tol / 1e-4)
+    problem = Problem(rows, signs, cost, mean, axes.variance)
+    accuracy, longest = _ACCURACY * min(1.0, objective.tol / 1e-4), _LARGEST_SCORE / axes.radius
+    max_looks = min(_MAX_LOOKS, objective.max_iter)
     whole, n_pairs, reach = 1.0, 0, 0.0
     for grid in range(objective.C.shape[1]):
         start_loss(k, grid, nodes, results)
@@ -107,16 +114,14 @@ def visit_along_axes(  # noqa: C901 - two loops in one another
                 curvature = start(rows, cost, nodes.split[k] - nodes.first[k], mean, theta[0], gradient)
                 reach = axes.reach + np.sqrt(dot(mean, mean))
             else:
-                curvature = look(rows, signs, cost, mean, theta[member], z, gradient)
-            looks, pairs = solve_along_axes(
-                rows, signs, cost, mean, axes.variance, reach, objective.tol * total, accuracy,
-                min(_MAX_LOOKS, objective.max_iter), theta[member], gradient, curvature, z, used, pairs,
-            )  # fmt: skip
-            weights = theta[member, :p]
-            if looks < 0 or np.sqrt(dot(weights, weights)) * axes.radius > _LARGEST_SCORE:
+                curvature = look(problem, theta[member], z, gradient)
+            goal = Goal(accuracy, objective.tol * total, reach, longest, max_looks)
+            looks, pairs = solve_along_axes(problem, goal, theta[member], gradient, curvature, z, used, pairs)
+            if looks < 0:
                 return False, theta
             if member == 0:
                 whole, n_pairs = total, pairs
+            weights = theta[member, :p]
             results.n_steps[member, k] = looks
             results.intercept[member, k] = theta[member, p] - dot(mean, weights) - dot(axes.center, weights)
             if member > 0:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from dichotomies.learners.base import Effort, NodeScorer, NodeTask
     from dichotomies.learners.logistic.settings import Settings
 
-#: Single precision does down to this tol.
-_LOOSE_TOL = 1e-5
+#: Single precision does down to this tol, and for features up to this size.
+_LOOSE_TOL, _LARGEST = 1e-5, 1e15
 
 #: Turning rows to their principal axes is work of 1 per number and axis, finding the axes so much per number
 #: of their matrix and axis; and so much is saved per number in the rows of a node.
@@ -125,8 +125,10 @@ class NodeTraining:
     def _suits_axes(self, X: FloatArray) -> bool:
         """Whether single precision will do, and turning rows to their axes is less work than it saves."""
         n, p = X.shape
-        is_loose = self.settings.free_intercept and self.settings.tol >= _LOOSE_TOL
-        return bool(is_loose and p * (n + _FINDING * p) < _SAVING * self.task.node_size.sum())
+        if not self.settings.free_intercept or self.settings.tol < _LOOSE_TOL:
+            return False
+        pays = p * (n + _FINDING * p) < _SAVING * self.task.node_size.sum()
+        return bool(pays and max(X.max(), -X.min()) < _LARGEST)
 
     def _sparse(self, objective: Objective, results: Results) -> list[NodeScorer]:
         X = self.task.take(self.task.row_order)
