@@ -1,221 +1,167 @@
-"""Means and centred second moments, combined up a tree, and the scores that follow from them.
-
-Moments are combined by the formula of Chan, Golub & LeVeque (1979), which has no cancellation: with weights
-``a`` and ``b`` and means that differ by ``d``, the centred second moments of the union are the sum of those
-of the parts and ``d**2 * a * b / (a + b)``.
-"""
+"""Gaussian naive Bayes at the nodes of a tree: scores as quadratic functions, and of whom to ask them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dichotomies._kernels.compile import kernel, vector_kernel
+from dichotomies._kernels.logarithms import sum_of_logs
+from dichotomies._kernels.naive_bayes.moments import child_moments
 
 if TYPE_CHECKING:
+    from dichotomies._kernels.naive_bayes.moments import Moments
     from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
 
 
-SMALL, LARGE = 1e-100, 1e100
+class Quadratic(NamedTuple):
+    """Scores of nodes, or of one node, as quadratic functions of each feature.
 
+    A feature `x` adds ``(square * y + linear) * y`` with ``y = x - center``.
 
-@kernel
-def group_moments(
-    X: Matrix,
-    rows: IntArray,
-    weight: FloatArray,
-    offsets: IntArray,
-    first: int,
-    last: int,
-    total: FloatArray,
-    mean: FloatArray,
-    moment: FloatArray,
-) -> None:
-    """Write weight, means and centred second moments of the rows of groups `first` to `last`.
-
-    Parameters
+    Attributes
     ----------
-    rows, weight : (n_rows,)
-        Row numbers sorted by group, and the weight of each, more than 0.
-    offsets : (n_groups + 1,)
-        Where each group begins in `rows`, and the end.
-    total : (n_groups,)
-    mean, moment : (n_groups, n_features)
-        All three are zero before.
+    center, square, linear : (n_nodes, n_features)
     """
-    for group in range(first, last):
-        for i in range(offsets[group], offsets[group + 1]):
-            total[group] += weight[i]
-            for j in range(X.shape[1]):
-                mean[group, j] += weight[i] * X[rows[i], j]
-        if total[group] > 0.0:
-            for j in range(X.shape[1]):
-                mean[group, j] /= total[group]
-        for i in range(offsets[group], offsets[group + 1]):
-            for j in range(X.shape[1]):
-                distance = X[rows[i], j] - mean[group, j]
-                moment[group, j] += weight[i] * distance * distance
+
+    center: FloatArray
+    square: FloatArray
+    linear: FloatArray
 
 
 @kernel
-def absorb(
-    weight: float,
-    mean: FloatArray,
-    moment: FloatArray,
-    into_weight: float,
-    into_mean: FloatArray,
-    into_moment: FloatArray,
-) -> float:
-    """Combine one group into another and return its new weight."""
-    both = weight + into_weight
-    if weight > 0.0 and into_weight > 0.0:
-        part, share = weight / both, weight * (into_weight / both)
-        for j in range(len(mean)):
-            distance = mean[j] - into_mean[j]
-            into_mean[j] += part * distance
-            into_moment[j] += moment[j] + share * distance * distance
-    elif weight > 0.0:
-        into_mean[:] = mean
-        into_moment[:] = moment
-    return both
-
-
-@kernel
-def leaf_moments(
-    n_folds: int,
-    left_out: int,
-    total: FloatArray,
-    mean: FloatArray,
-    moment: FloatArray,
-    leaf_total: FloatArray,
-    leaf_mean: FloatArray,
-    leaf_moment: FloatArray,
-) -> None:
-    """Combine the folds of each leaf, but for one; group ``leaf * n_folds + fold``. Outputs begin at zero."""
-    for leaf in range(len(leaf_total)):
-        for fold in range(n_folds):
-            group = leaf * n_folds + fold
-            if fold != left_out:
-                leaf_total[leaf] = absorb(
-                    total[group],
-                    mean[group],
-                    moment[group],
-                    leaf_total[leaf],
-                    leaf_mean[leaf],
-                    leaf_moment[leaf],
-                )
-
-
-@kernel
-def node_moments(
-    left: IntArray,
-    right: IntArray,
-    leaf_total: FloatArray,
-    leaf_mean: FloatArray,
-    leaf_moment: FloatArray,
-    total: FloatArray,
-    mean: FloatArray,
-    moment: FloatArray,
-) -> None:
-    """Combine the children of each node, from the leaves up; outputs have a row per node, zero before."""
-    for k in range(len(left) - 1, -1, -1):
-        for child in (left[k], right[k]):
-            if child < 0:
-                total[k] = absorb(
-                    leaf_total[~child], leaf_mean[~child], leaf_moment[~child], total[k], mean[k], moment[k]
-                )
-            else:
-                total[k] = absorb(total[child], mean[child], moment[child], total[k], mean[k], moment[k])
-
-
-@kernel
-def largest_variances(total: FloatArray, moment: FloatArray, out: FloatArray) -> None:
-    """Write the largest variance of any feature at each node, 0 where there are no rows."""
-    for k in range(len(total)):
-        largest = 0.0
-        for j in range(moment.shape[1]):
-            largest = max(largest, moment[k, j])
-        out[k] = largest / total[k] if total[k] > 0.0 else 0.0
-
-
-@kernel
-def side_parameters(
-    child: IntArray,
-    leaf_total: FloatArray,
-    leaf_mean: FloatArray,
-    leaf_moment: FloatArray,
-    total: FloatArray,
-    mean: FloatArray,
-    moment: FloatArray,
-    floor: FloatArray,
-    is_trained: BoolArray,
-    side_mean: FloatArray,
-    half_precision: FloatArray,
-    log_density: FloatArray,
-) -> None:
-    """Write what scores one side of each node: the mean and half the inverse variance of each feature.
-
-    Parameters
-    ----------
-    child : (n_nodes,)
-        The child on that side, ``~position`` where it is a leaf.
-    floor : (n_nodes,)
-        Added to the variances of a node.
-    side_mean, half_precision : (n_nodes, n_features)
-        Written; zero where a node is not trained.
-    log_density : (n_nodes,)
-        Written: half the sum of the logarithms of the precisions.
-    """
-    for k in range(len(child)):
-        log_density[k] = 0.0
-        if not is_trained[k]:
-            side_mean[k] = 0.0
-            half_precision[k] = 0.0
-            continue
-        c = ~child[k] if child[k] < 0 else child[k]
-        weight = leaf_total[c] if child[k] < 0 else total[c]
-        center = leaf_mean[c] if child[k] < 0 else mean[c]
-        spread = leaf_moment[c] if child[k] < 0 else moment[c]
-        product = 1.0
-        for j in range(side_mean.shape[1]):
-            variance = spread[j] / weight + floor[k]
-            side_mean[k, j] = center[j]
-            half_precision[k, j] = 0.5 / variance
-            # One logarithm of a product costs less than those of its factors.
-            if SMALL < product * variance < LARGE:
-                product *= variance
-            else:
-                log_density[k] -= 0.5 * np.log(product)
-                product = variance
-        log_density[k] -= 0.5 * np.log(product)
+def row_of(scores: Quadratic, k: int) -> Quadratic:
+    """The score of one node."""
+    return Quadratic(scores.center[k], scores.square[k], scores.linear[k])
 
 
 @vector_kernel
-def direct_score(x: Matrix, mean: FloatArray, half_precision: FloatArray) -> float:
-    """Squared distance from the right side's mean less that from the left's; both have a row per side."""
-    score = 0.0
-    for j in range(len(x)):
-        from_left, from_right = x[j] - mean[0, j], x[j] - mean[1, j]
-        score += half_precision[1, j] * (from_right * from_right)
-        score -= half_precision[0, j] * (from_left * from_left)
-    return score
+def halve_precisions(moment: FloatArray, weight: float, floor: float, out: FloatArray) -> None:
+    """Write half the inverse of each variance, to which `floor` is added."""
+    for j in range(len(out)):
+        out[j] = 0.5 / (moment[j] / weight + floor)
+
+
+@vector_kernel
+def difference_of_squares(
+    mean: FloatArray, other_mean: FloatArray, half: FloatArray, other_half: FloatArray, out: Quadratic
+) -> float:
+    """Write ``other_half * (x - other_mean)**2 - half * (x - mean)**2`` as a function of ``x - center``.
+
+    The center is the mean of the steeper square, of which neither a linear nor a constant term is left. That
+    way no term is more than a few times the larger of the two squares, wherever `x` is: what they lose to
+    rounding is what the squares themselves lose. Short loops, since those over many arrays do not become
+    vector instructions.
+
+    Returns
+    -------
+    float
+        The sum of the constant terms.
+    """
+    center, square, linear = out
+    for j in range(len(center)):
+        center[j] = mean[j] if half[j] >= other_half[j] else other_mean[j]
+    for j in range(len(center)):
+        square[j] = other_half[j] - half[j]
+    constant = 0.0
+    for j in range(len(center)):
+        distance = other_mean[j] - mean[j]
+        slope = min(half[j], other_half[j]) * distance
+        linear[j] = -2.0 * slope
+        constant += slope * distance if half[j] >= other_half[j] else -slope * distance
+    return constant
+
+
+@kernel
+def node_parameters(
+    left: IntArray,
+    right: IntArray,
+    leaves: Moments,
+    nodes: Moments,
+    floor: FloatArray,
+    is_trained: BoolArray,
+    out: Quadratic,
+    constant: FloatArray,
+) -> None:
+    """Write what scores each node, zero where it is not trained.
+
+    Parameters
+    ----------
+    left, right : (n_nodes,)
+        Children, ``~position`` where a child is a leaf.
+    floor : (n_nodes,)
+        Added to the variances of a node.
+    constant : (n_nodes,)
+        Written: all of the log-odds that does not depend on the features, but for the prior.
+    """
+    n_features = out.center.shape[1]
+    half, other_half = np.empty(n_features), np.empty(n_features)
+    for k in range(len(left)):
+        row = row_of(out, k)
+        constant[k] = 0.0
+        if not is_trained[k]:
+            row.center[:] = row.square[:] = row.linear[:] = 0.0
+            continue
+        a, b = child_moments(left[k], leaves, nodes), child_moments(right[k], leaves, nodes)
+        halve_precisions(a.moment, a.total[0], floor[k], half)
+        halve_precisions(b.moment, b.total[0], floor[k], other_half)
+        constant[k] = 0.5 * (sum_of_logs(half) - sum_of_logs(other_half))
+        constant[k] += difference_of_squares(a.mean, b.mean, half, other_half, row)
+
+
+@vector_kernel
+def score_one(x: Matrix, node: Quadratic) -> float:
+    """What the features of a row say at a node."""
+    center, square, linear = node
+    total = 0.0
+    for j in range(len(center)):
+        y = x[j] - center[j]
+        total += (square[j] * y + linear[j]) * y
+    return total
+
+
+@vector_kernel
+def score_four(
+    a: Matrix, b: Matrix, c: Matrix, d: Matrix, node: Quadratic
+) -> tuple[float, float, float, float]:
+    """`score_one` of four rows, so that the node is read once."""
+    center, square, linear = node
+    total_a = total_b = total_c = total_d = 0.0
+    for j in range(len(center)):
+        m, q, p = center[j], square[j], linear[j]
+        y_a, y_b, y_c, y_d = a[j] - m, b[j] - m, c[j] - m, d[j] - m
+        total_a += (q * y_a + p) * y_a
+        total_b += (q * y_b + p) * y_b
+        total_c += (q * y_c + p) * y_c
+        total_d += (q * y_d + p) * y_d
+    return total_a, total_b, total_c, total_d
 
 
 @kernel
 def score_pairs(
-    X: Matrix,
-    rows: IntArray,
-    nodes: IntArray,
-    mean: FloatArray,
-    half_precision: FloatArray,
-    constant: FloatArray,
-    out: FloatArray,
+    X: Matrix, rows: IntArray, nodes: IntArray, scores: Quadratic, constant: FloatArray, out: FloatArray
 ) -> None:
-    """Score row ``rows[i]`` at node ``nodes[i]``; means and precisions are (n_nodes, 2, n_features)."""
+    """Score row ``rows[i]`` at node ``nodes[i]``."""
     for i in range(len(rows)):
         k = nodes[i]
-        out[i] = constant[k] + direct_score(X[rows[i]], mean[k], half_precision[k])
+        out[i] = constant[k] + score_one(X[rows[i]], row_of(scores, k))
+
+
+@kernel
+def score_rows(
+    X: Matrix, row_order: IntArray, places: IntArray, node: Quadratic, constant: float, out: FloatArray
+) -> None:
+    """Score the rows at some places of `row_order`, and write to the same places."""
+    last = len(places) - len(places) % 4
+    for i in range(0, last, 4):
+        a, b, c, d = places[i], places[i + 1], places[i + 2], places[i + 3]
+        four = X[row_order[a]], X[row_order[b]], X[row_order[c]], X[row_order[d]]
+        score_a, score_b, score_c, score_d = score_four(*four, node)
+        out[a], out[b] = constant + score_a, constant + score_b
+        out[c], out[d] = constant + score_c, constant + score_d
+    for i in range(last, len(places)):
+        out[places[i]] = constant + score_one(X[row_order[places[i]]], node)
 
 
 @kernel
@@ -224,113 +170,107 @@ def score_own_rows(
     row_order: IntArray,
     folds: IntArray,
     fold: int,
-    mean: FloatArray,
-    half_precision: FloatArray,
+    scores: Quadratic,
     constant: FloatArray,
     is_trained: BoolArray,
+    leaf_offset: IntArray,
+    leaf_parent: IntArray,
+    parent: IntArray,
+    pair_of_place: IntArray,
     first: int,
     last: int,
-    first_row: IntArray,
-    pair_offsets: IntArray,
     out: FloatArray,
 ) -> None:
-    """Score the rows of one fold at their own nodes `first` to `last`; all else in `out` stays as it is.
+    """Score the rows of one fold and of leaves `first` to `last` at the nodes above; others are left alone.
+
+    Leaf by leaf, because its rows then stay in the processor, as do most of the nodes above the leaf before.
 
     Parameters
     ----------
-    first_row : (n_nodes,)
-        Where each node's rows begin in `row_order`.
-    pair_offsets : (n_nodes + 1,)
-        Where each node's scores begin in `out`, and the end.
+    row_order : (n_rows,)
+        Row numbers sorted by leaf; `leaf_offset` says where each leaf's begin.
+    leaf_parent, parent : (n_leaves,), (n_nodes,)
+        The node above, -1 above the root.
+    pair_of_place : (n_nodes,)
+        What to add to a place in `row_order` to have that of the row's score at a node in `out`.
     """
-    for k in range(first, last):
-        if not is_trained[k]:
-            continue
-        for place in range(pair_offsets[k], pair_offsets[k + 1]):
-            row = row_order[first_row[k] + place - pair_offsets[k]]
-            if folds[row] == fold:
-                out[place] = constant[k] + direct_score(X[row], mean[k], half_precision[k])
+    for leaf in range(first, last):
+        mine = np.empty(leaf_offset[leaf + 1] - leaf_offset[leaf], np.intp)
+        n = 0
+        for place in range(leaf_offset[leaf], leaf_offset[leaf + 1]):
+            if folds[row_order[place]] == fold:
+                mine[n] = place
+                n += 1
+        k = leaf_parent[leaf] if n > 0 else -1
+        while k >= 0:
+            if is_trained[k]:
+                score_rows(X, row_order, mine[:n], row_of(scores, k), constant[k], out[pair_of_place[k] :])
+            k = parent[k]
 
 
 @kernel
 def expand(
-    mean: FloatArray,
-    half_precision: FloatArray,
-    shift: FloatArray,
-    steepest: float,
-    square: FloatArray,
-    linear: FloatArray,
-    constant: FloatArray,
-    n_steep: IntArray,
-) -> None:
-    """Write the coefficients of each node's score as a quadratic function of shifted features.
+    scores: Quadratic, shift: FloatArray, steepest: float, square: FloatArray, linear: FloatArray,
+    constant: FloatArray, n_steep: IntArray,
+) -> None:  # fmt: skip
+    """Write the coefficients of each node's score as a quadratic function of features less a common shift.
 
-    Where a mean is so many standard deviations away from the shift that the terms of the square would
-    cancel to rounding errors, it is left out and counted; see `add_steep`.
+    Where a center is so many standard deviations away from the shift that the terms would cancel to rounding
+    errors, the feature is left out and counted; see `add_steep`.
 
     Parameters
     ----------
     steepest : float
-        The largest ``half_precision * mean**2`` to be expanded.
+        The largest term to be expanded.
     square, linear : (n_features, n_nodes)
         Written.
     constant : (n_nodes,)
         Added to.
     n_steep : (n_features,)
-        Written: how many squares were left out.
+        Written: how many features of nodes were left out.
     """
     for j in range(len(shift)):
         n_steep[j] = 0
         for k in range(len(constant)):
-            square[j, k] = linear[j, k] = 0.0
-            for side in range(2):
-                sign = -1.0 if side == 0 else 1.0
-                m, h = mean[k, side, j] - shift[j], half_precision[k, side, j]
-                if h * m * m > steepest:
-                    n_steep[j] += 1
-                else:
-                    square[j, k] += sign * h
-                    linear[j, k] -= sign * 2.0 * h * m
-                    constant[k] += sign * h * m * m
+            away, q, p = scores.center[k, j] - shift[j], scores.square[k, j], scores.linear[k, j]
+            if is_steep(away, q, p, steepest):
+                n_steep[j] += 1
+                square[j, k] = linear[j, k] = 0.0
+            else:
+                square[j, k] = q
+                linear[j, k] = p - 2.0 * q * away
+                constant[k] += (q * away - p) * away
+
+
+@kernel
+def is_steep(away: float, square: float, linear: float, steepest: float) -> bool:
+    """Whether a term is too large to be expanded around a point that is `away` from its center."""
+    return max(abs(square * away), abs(linear)) * abs(away) > steepest
 
 
 @kernel
 def list_steep(
-    mean: FloatArray,
-    half_precision: FloatArray,
-    shift: FloatArray,
-    steepest: float,
-    offsets: IntArray,
-    node: IntArray,
-    center: FloatArray,
-    slope: FloatArray,
+    scores: Quadratic, shift: FloatArray, steepest: float, offsets: IntArray, node: IntArray, steep: Quadratic
 ) -> None:
-    """Write the squares that `expand` left out, feature by feature; `slope` has the sign of their side."""
+    """Write what `expand` left out, feature by feature."""
     for j in range(len(shift)):
         place = offsets[j]
-        for k in range(len(mean)):
-            for side in range(2):
-                m, h = mean[k, side, j], half_precision[k, side, j]
-                if h * (m - shift[j]) * (m - shift[j]) > steepest:
-                    node[place], center[place] = k, m
-                    slope[place] = -h if side == 0 else h
-                    place += 1
+        for k in range(len(scores.center)):
+            center, q, p = scores.center[k, j], scores.square[k, j], scores.linear[k, j]
+            if is_steep(center - shift[j], q, p, steepest):
+                node[place] = k
+                steep.center[place], steep.square[place], steep.linear[place] = center, q, p
+                place += 1
 
 
 @kernel
-def add_steep(
-    X: Matrix,
-    offsets: IntArray,
-    node: IntArray,
-    center: FloatArray,
-    slope: FloatArray,
-    out: FloatArray,
-) -> None:
-    """Add the squares that `expand` left out to the scores (n_rows, n_nodes)."""
+def add_steep(X: Matrix, offsets: IntArray, node: IntArray, steep: Quadratic, out: FloatArray) -> None:
+    """Add what `expand` left out to the scores (n_rows, n_nodes)."""
+    center, square, linear = steep
     for i in range(len(X)):
         row = out[i]
         for j in range(X.shape[1]):
             x = X[i, j]
             for place in range(offsets[j], offsets[j + 1]):
-                distance = x - center[place]
-                row[node[place]] += slope[place] * distance * distance
+                y = x - center[place]
+                row[node[place]] += (square[place] * y + linear[place]) * y

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dichotomies._kernels.naive_bayes import gaussian as kernels
+from dichotomies._kernels.naive_bayes.gaussian import Quadratic
+from dichotomies._kernels.naive_bayes.moments import Moments, group_moments, leaf_moments, node_moments
 from dichotomies._parallel import even_batches, run
 from dichotomies.learners.base import Unsupported
 from dichotomies.learners.naive_bayes.priors import Prior
@@ -18,7 +20,8 @@ from dichotomies.persistence.checks import expect_array
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.base import Effort, NodeTask
-    from dichotomies.learners.naive_bayes.groups import Groups, Sides
+    from dichotomies.learners.naive_bayes.groups import Groups
+    from dichotomies.tree import ClassTree
 
 #: Squared distance, in half variances, of a mean from the origin beyond which a square is not expanded: the
 #: products would lose as many digits.
@@ -28,50 +31,32 @@ _STEEPEST = 3e4
 _MEDIAN_ROWS = 2_000
 
 
-class Moments(NamedTuple):
-    """Weight, means and centred second moments, one row per group of rows.
+def _no_moments(n_groups: int, n_features: int) -> Moments:
+    """Of no rows at all."""
+    return Moments(np.zeros(n_groups), np.zeros((n_groups, n_features)), np.zeros((n_groups, n_features)))
 
-    Attributes
-    ----------
-    total : (n_groups,)
-    mean, moment : (n_groups, n_features)
-    """
 
-    total: FloatArray
-    mean: FloatArray
-    moment: FloatArray
+def _moments_of(groups: Groups, weight: FloatArray, X: Matrix, n_jobs: int | None) -> Moments:
+    """Of the rows of each group, which are looked at twice in a row."""
+    moments = _no_moments(len(groups.size), X.shape[1])
 
-    @classmethod
-    def zero(cls, n_groups: int, n_features: int) -> Moments:
-        """No rows at all."""
-        return cls(np.zeros(n_groups), np.zeros((n_groups, n_features)), np.zeros((n_groups, n_features)))
+    def add(batch: range) -> None:
+        group_moments(X, groups.rows, weight, groups.offsets, batch.start, batch.stop, moments)
 
-    @classmethod
-    def of(cls, groups: Groups, weight: FloatArray, X: Matrix, n_jobs: int | None) -> Moments:
-        """Of the rows of each group, which are looked at twice in a row."""
-        moments = cls.zero(len(groups.size), X.shape[1])
+    batches = [(batch,) for batch in even_batches(groups.size, n_jobs)]
+    run(add, batches, n_jobs=n_jobs, shared_memory=True)
+    return moments
 
-        def add(batch: range) -> None:
-            rows = groups.rows, weight, groups.offsets
-            kernels.group_moments(X, *rows, batch.start, batch.stop, *moments)
 
-        batches = [(batch,) for batch in even_batches(groups.size, n_jobs)]
-        run(add, batches, n_jobs=n_jobs, shared_memory=True)
-        return moments
-
-    def leaves(self, groups: Groups, fold: int | None) -> Moments:
-        """Of each leaf, without a fold."""
-        if groups.n_folds == 1:
-            return self
-        leaves = Moments.zero(groups.tree.n_classes, self.mean.shape[1])
-        kernels.leaf_moments(groups.n_folds, -1 if fold is None else fold, *self, *leaves)
-        return leaves
-
-    def nodes(self, groups: Groups) -> Moments:
-        """Of each node, where these are of its leaves."""
-        nodes = Moments.zero(groups.tree.n_nodes, self.mean.shape[1])
-        kernels.node_moments(groups.tree.left, groups.tree.right, *self, *nodes)
-        return nodes
+def _combined(moments: Moments, groups: Groups, fold: int | None) -> tuple[Moments, Moments]:
+    """Moments of each leaf and of each node, without a fold, from those of the groups."""
+    n_features = moments.mean.shape[1]
+    leaves, nodes = moments, _no_moments(groups.tree.n_nodes, n_features)
+    if groups.n_folds > 1:
+        leaves = _no_moments(groups.tree.n_classes, n_features)
+        leaf_moments(groups.n_folds, -1 if fold is None else fold, moments, leaves)
+    node_moments(groups.tree.left, groups.tree.right, leaves, nodes)
+    return leaves, nodes
 
 
 @savable("gaussian-nodes")
@@ -81,17 +66,16 @@ class GaussianNodes:
 
     Attributes
     ----------
-    mean, half_precision : (n_nodes, 2, n_features)
-        Of the left and right side; half the inverse of the variance.
+    scores : Quadratic
+        What the features add to the log-odds.
     constant : (n_nodes,)
-        The log-odds at both means at once, that is, all that does not depend on the features.
+        What does not depend on the features.
     is_trained : (n_nodes,)
     shift : (n_features,)
-        A typical row, which features are taken relative to.
+        A typical row, which features are taken relative to for matrix products.
     """
 
-    mean: FloatArray
-    half_precision: FloatArray
+    scores: Quadratic
     constant: FloatArray
     is_trained: BoolArray
     shift: FloatArray
@@ -99,19 +83,16 @@ class GaussianNodes:
     @cached_property
     def expanded(self) -> Expanded:
         """The scores as quadratic functions, for matrix products."""
-        n_nodes, _, n_features = self.mean.shape
+        n_nodes, n_features = self.scores.center.shape
         coefficients = np.empty((2 * n_features, n_nodes))
         constant, n_steep = self.constant.copy(), np.empty(n_features, dtype=np.int64)
-        given = self.mean, self.half_precision, self.shift, _STEEPEST
+        given = self.scores, self.shift, _STEEPEST
         kernels.expand(*given, coefficients[:n_features], coefficients[n_features:], constant, n_steep)
         offsets = np.concatenate([[0], np.cumsum(n_steep)])
-        node, center, slope = (
-            np.empty(offsets[-1], dtype=np.int32),
-            np.empty(offsets[-1]),
-            np.empty(offsets[-1]),
-        )
-        kernels.list_steep(*given, offsets, node, center, slope)
-        return Expanded(coefficients, constant, offsets, node, center, slope)
+        node: Any = np.empty(offsets[-1], dtype=np.int32)
+        steep = Quadratic(*np.empty((3, offsets[-1])))
+        kernels.list_steep(*given, offsets, node, steep)
+        return Expanded(coefficients, constant, offsets, node, steep)
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row at each node: one matrix product of squares and features."""
@@ -128,7 +109,7 @@ class GaussianNodes:
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
         out = np.empty(len(rows))
-        kernels.score_pairs(X, rows, nodes, self.mean, self.half_precision, self.constant, out)
+        kernels.score_pairs(X, rows, nodes, self.scores, self.constant, out)
         return out
 
     def check_fits(self, n_nodes: int, n_features: int) -> None:
@@ -141,7 +122,7 @@ class GaussianNodes:
 
 
 class Expanded(NamedTuple):
-    """Scores of nodes as quadratic functions of shifted features, but for squares too steep for it.
+    """Scores of nodes as quadratic functions of shifted features, but for those too steep for it.
 
     Attributes
     ----------
@@ -149,17 +130,18 @@ class Expanded(NamedTuple):
         Of the squares, then of the features themselves.
     constant : (n_nodes,)
     steep_offsets : (n_features + 1,)
-        Where the steep squares of each feature begin, and the end.
-    steep_node, steep_center, steep_slope : (n_steep,)
-        Each adds ``slope * (x - center)**2`` to the score at its node, `x` not shifted.
+        Where the steep terms of each feature begin, and the end.
+    steep_node : (n_steep,)
+        The nodes whose scores they are part of.
+    steep : Quadratic
+        The terms; their features are not shifted.
     """
 
     coefficients: FloatArray
     constant: FloatArray
     steep_offsets: IntArray
     steep_node: IntArray
-    steep_center: FloatArray
-    steep_slope: FloatArray
+    steep: Quadratic
 
 
 @dataclass(frozen=True)
@@ -202,9 +184,9 @@ class GaussianMoments:
     @classmethod
     def of(cls, rule: GaussianRule, groups: Groups, X: Matrix, effort: Effort) -> GaussianMoments:
         """Look at every row."""
-        weighted = unweighted = Moments.of(groups, groups.weight, X, effort.n_jobs)
+        weighted = unweighted = _moments_of(groups, groups.weight, X, effort.n_jobs)
         if not (groups.weight == 1).all():
-            unweighted = Moments.of(groups, np.ones(len(groups.rows)), X, effort.n_jobs)
+            unweighted = _moments_of(groups, np.ones(len(groups.rows)), X, effort.n_jobs)
         some = X[:: max(1, len(X) // _MEDIAN_ROWS)]
         return cls(rule, groups, weighted, unweighted, np.median(some, axis=0).astype(np.float64))
 
@@ -215,25 +197,16 @@ class GaussianMoments:
         title: str = "",  # noqa: ARG002
     ) -> GaussianNodes:
         """The nodes, learned from all rows or from all but those of a fold."""
-        sides = self.groups.sides(fold)
-        leaves = self.weighted.leaves(self.groups, fold)
-        nodes = leaves.nodes(self.groups)
+        tree, sides = self.groups.tree, self.groups.sides(fold)
+        leaves, nodes = _combined(self.weighted, self.groups, fold)
         floor = self._floor(nodes, fold)
-        shape = len(floor), 2, leaves.mean.shape[1]
-        mean, half_precision = np.empty(shape), np.empty(shape)
-        log_density = np.empty((2, len(floor)))
-        tree = self.groups.tree
-        for side, child in enumerate((tree.left, tree.right)):
-            out = mean[:, side], half_precision[:, side], log_density[side]
-            kernels.side_parameters(child, *leaves, *nodes, floor, sides.is_trained, *out)
-        return self._nodes(sides, mean, half_precision, log_density[0] - log_density[1])
-
-    def _nodes(
-        self, sides: Sides, mean: FloatArray, half_precision: FloatArray, log_density_ratio: FloatArray
-    ) -> GaussianNodes:
-        prior = self.rule.prior.log_odds(self.groups.tree, sides)
-        constant = np.where(sides.is_trained, prior + log_density_ratio, sides.constant)
-        return GaussianNodes(mean, half_precision, constant, sides.is_trained, self.shift)
+        scores = Quadratic(*np.empty((3, *nodes.mean.shape)))
+        constant = np.empty(len(floor))
+        given = leaves, nodes, floor, sides.is_trained
+        kernels.node_parameters(tree.left, tree.right, *given, scores, constant)
+        constant += self.rule.prior.log_odds(tree, sides)
+        constant = np.where(sides.is_trained, constant, sides.constant)
+        return GaussianNodes(scores, constant, sides.is_trained, self.shift)
 
     def _floor(self, nodes: Moments, fold: int | None) -> FloatArray:
         """What is added to variances: a part of the node's largest, by rows, not by their weight.
@@ -242,26 +215,36 @@ class GaussianMoments:
         the answer is the prior.
         """
         if self.unweighted is not self.weighted:
-            nodes = self.unweighted.leaves(self.groups, fold).nodes(self.groups)
-        largest = np.empty(len(nodes.total))
-        kernels.largest_variances(nodes.total, nodes.moment, largest)
+            nodes = _combined(self.unweighted, self.groups, fold)[1]
+        largest = nodes.moment.max(axis=1) / np.maximum(nodes.total, 1.0)
         floor: FloatArray = self.rule.var_smoothing * largest
         return np.where(floor > 0, floor, 1.0)
 
     def out_of_fold(self, task: NodeTask, X: Matrix, folds: IntArray, effort: Effort) -> FloatArray:
         """Scores of `task.own_pairs()` by models that have not seen the row's fold."""
+        tree = task.tree
         pairs = np.concatenate([[0], np.cumsum(task.node_size)])
         out = np.full(pairs[-1], np.nan)
-        first = task.leaf_offset[task.tree.start]
-        batches = [(batch,) for batch in even_batches(task.node_size, effort.n_jobs)]
+        places = _leaf_parents(tree), tree.parent, pairs[:-1] - task.leaf_offset[tree.start]
+        batches = [(batch,) for batch in even_batches(np.diff(task.leaf_offset), effort.n_jobs)]
         for fold in range(self.groups.n_folds):
             member = self.weights(fold)
 
             def score(batch: range, fold: int = fold, member: GaussianNodes = member) -> None:
-                mean, half_precision, constant = member.mean, member.half_precision, member.constant
-                given = fold, mean, half_precision, constant, member.is_trained, batch.start, batch.stop
-                kernels.score_own_rows(X, task.row_order, folds, *given, first, pairs, out)
+                rows = X, task.row_order, folds, fold
+                nodes = member.scores, member.constant, member.is_trained
+                span = batch.start, batch.stop
+                kernels.score_own_rows(*rows, *nodes, task.leaf_offset, *places, *span, out)
 
             progress = effort.progress(f"scoring fold {fold + 1} of {self.groups.n_folds}")
             run(score, batches, n_jobs=effort.n_jobs, progress=progress, shared_memory=True)
         return out
+
+
+def _leaf_parents(tree: ClassTree) -> IntArray:
+    """The node right above each leaf."""
+    out = np.empty(tree.n_classes, dtype=np.intp)
+    for children in (tree.left, tree.right):
+        nodes = np.flatnonzero(children < 0)
+        out[~children[nodes]] = nodes
+    return out

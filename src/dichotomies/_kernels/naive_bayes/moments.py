@@ -1,0 +1,118 @@
+"""Means and centred second moments of groups of rows, combined up a tree.
+
+Moments are combined by the formula of Chan, Golub & LeVeque (1979), which has no cancellation: with weights
+``a`` and ``b`` and means that differ by ``d``, the centred second moments of the union are the sum of those
+of the parts and ``d**2 * a * b / (a + b)``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from dichotomies._kernels.compile import kernel, vector_kernel
+
+if TYPE_CHECKING:
+    from dichotomies._typing import FloatArray, IntArray, Matrix
+
+
+class Moments(NamedTuple):
+    """Weight, means and centred second moments of groups of rows, or of one group.
+
+    Attributes
+    ----------
+    total : (n_groups,)
+    mean, moment : (n_groups, n_features)
+    """
+
+    total: FloatArray
+    mean: FloatArray
+    moment: FloatArray
+
+
+@kernel
+def group_moments(
+    X: Matrix, rows: IntArray, weight: FloatArray, offsets: IntArray, first: int, last: int, out: Moments
+) -> None:
+    """Write weight, means and centred second moments of the rows of groups `first` to `last`.
+
+    Parameters
+    ----------
+    rows, weight : (n_rows,)
+        Row numbers sorted by group, and the weight of each, more than 0.
+    offsets : (n_groups + 1,)
+        Where each group begins in `rows`, and the end.
+    out : Moments
+        Of all groups, zero before.
+    """
+    total, mean, moment = out
+    for group in range(first, last):
+        center, spread = mean[group], moment[group]
+        for i in range(offsets[group], offsets[group + 1]):
+            total[group] += weight[i]
+            add_scaled(weight[i], X[rows[i]], center)
+        if total[group] > 0.0:
+            center /= total[group]
+        for i in range(offsets[group], offsets[group + 1]):
+            add_squares(weight[i], X[rows[i]], center, spread)
+
+
+@vector_kernel
+def add_scaled(weight: float, x: Matrix, out: FloatArray) -> None:
+    """Add `weight` times `x`."""
+    for j in range(len(out)):
+        out[j] += weight * x[j]
+
+
+@vector_kernel
+def add_squares(weight: float, x: Matrix, center: FloatArray, out: FloatArray) -> None:
+    """Add `weight` times the squared distances from `center`."""
+    for j in range(len(out)):
+        distance = x[j] - center[j]
+        out[j] += weight * (distance * distance)
+
+
+@kernel
+def part_of(moments: Moments, i: int) -> Moments:
+    """The moments of one group."""
+    return Moments(moments.total[i : i + 1], moments.mean[i], moments.moment[i])
+
+
+@kernel
+def child_moments(child: int, leaves: Moments, nodes: Moments) -> Moments:
+    """The moments of a child, ``~position`` where it is a leaf."""
+    return part_of(leaves, ~child) if child < 0 else part_of(nodes, child)
+
+
+@kernel
+def absorb(group: Moments, into: Moments, i: int) -> None:
+    """Combine a group into group `i` of others."""
+    weight, before = group.total[0], into.total[i]
+    mean, moment, into_mean, into_moment = group.mean, group.moment, into.mean[i], into.moment[i]
+    both = weight + before
+    if weight > 0.0 and before > 0.0:
+        part, share = weight / both, weight * (before / both)
+        for j in range(len(mean)):
+            distance = mean[j] - into_mean[j]
+            into_mean[j] += part * distance
+            into_moment[j] += moment[j] + share * distance * distance
+    elif weight > 0.0:
+        into_mean[:] = mean
+        into_moment[:] = moment
+    into.total[i] = both
+
+
+@kernel
+def leaf_moments(n_folds: int, left_out: int, groups: Moments, leaves: Moments) -> None:
+    """Combine the folds of each leaf, but for one; group ``leaf * n_folds + fold``; zero before."""
+    for leaf in range(len(leaves.total)):
+        for fold in range(n_folds):
+            if fold != left_out:
+                absorb(part_of(groups, leaf * n_folds + fold), leaves, leaf)
+
+
+@kernel
+def node_moments(left: IntArray, right: IntArray, leaves: Moments, nodes: Moments) -> None:
+    """Combine the children of each node, from the leaves up; `nodes` are zero before."""
+    for k in range(len(left) - 1, -1, -1):
+        absorb(child_moments(left[k], leaves, nodes), nodes, k)
+        absorb(child_moments(right[k], leaves, nodes), nodes, k)
