@@ -7,13 +7,14 @@ All parametric calibrators maximise the same function: with ``z_i = theta_0 + su
 
 import numpy as np
 
-from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.compile import kernel, vector_kernel
+from dichotomies._kernels.elementary import take_exponentials, take_logs
 from dichotomies._typing import BoolArray, FloatArray
 
 MAX_STEPS = 100
 SMALLEST_STEP = 2.0**-40
 CLOSE_ENOUGH = 1e-9  # decrease promised by the last step, as a part of the loss; it leaves about the square
-LARGE = 1e100
+CHUNK = 256  # rows worked on together
 FLAT = 1e-12  # curvature that elimination leaves, as a part of what was there
 
 
@@ -55,39 +56,89 @@ def evaluate(
 ) -> float:
     """Write gradient (3,) and Hessian (3, 3), and return the loss; `features` has one or two rows.
 
-    The logarithms of rows of weight 1 are taken together, as that of a product: they would be half of
-    the work.
+    With one row of features, the second slope must be 0, and its derivatives mean nothing.
     """
-    two = len(features) == 2
-    product = 1.0
+    gradient[:] = 0.0
+    hessian[:] = 0.0
+    loss = 0.0
+    z, tail = np.empty(min(len(targets), CHUNK)), np.empty(min(len(targets), CHUNK))
+    for begin in range(0, len(targets), CHUNK):
+        rows = slice(begin, min(begin + CHUNK, len(targets)))
+        x1, x2 = features[0, rows], features[len(features) - 1, rows]
+        own_z, own_tail = z[: len(x1)], tail[: len(x1)]
+        score(x1, x2, theta, own_z, own_tail)
+        take_exponentials(own_tail)
+        given = x1, x2, targets[rows], weights[rows], low, high
+        loss += add_derivatives(*given, own_z, own_tail, gradient, hessian)
+        own_tail += 1.0
+        take_logs(own_tail)
+        loss += dot(weights[rows], own_tail)
+    for i in range(3):
+        for j in range(i):
+            hessian[i, j] = hessian[j, i]
+    return loss
+
+
+@vector_kernel
+def score(x1: FloatArray, x2: FloatArray, theta: FloatArray, z: FloatArray, minus: FloatArray) -> None:
+    """Write the log-odds and minus their absolute value."""
+    intercept, slope_1, slope_2 = theta[0], theta[1], theta[2]
+    for i in range(len(z)):
+        z[i] = intercept + slope_1 * x1[i] + slope_2 * x2[i]
+    for i in range(len(z)):
+        minus[i] = -abs(z[i])
+
+
+@vector_kernel
+def add_derivatives(
+    x1: FloatArray,
+    x2: FloatArray,
+    targets: BoolArray,
+    weights: FloatArray,
+    low: float,
+    high: float,
+    z: FloatArray,
+    tail: FloatArray,
+    gradient: FloatArray,
+    hessian: FloatArray,
+) -> float:
+    """Add to the gradient and to the upper half of the Hessian; return the loss but for its logarithms.
+
+    `tail` is ``exp(-|z|)``.
+    """
     loss = g0 = g1 = g2 = h00 = h01 = h02 = h11 = h12 = h22 = 0.0
-    for i in range(len(targets)):
-        x1 = features[0, i]
-        x2 = features[1, i] if two else 0.0
+    for i in range(len(z)):
         target = high if targets[i] else low
-        z = theta[0] + theta[1] * x1 + theta[2] * x2
-        tail = np.exp(-abs(z))
-        likelier = 1.0 / (1.0 + tail)
-        p = likelier if z >= 0.0 else tail * likelier
-        loss += weights[i] * (max(z, 0.0) - target * z)
-        if weights[i] == 1.0:
-            product *= 1.0 + tail
-            if product > LARGE:
-                loss += np.log(product)
-                product = 1.0
-        else:
-            loss += weights[i] * np.log1p(tail)
+        likelier = 1.0 / (1.0 + tail[i])
+        p = likelier if z[i] >= 0.0 else tail[i] * likelier
+        loss += weights[i] * (max(z[i], 0.0) - target * z[i])
         slope = weights[i] * (p - target)
-        curve = weights[i] * tail * likelier * likelier
-        g0, g1, g2 = g0 + slope, g1 + slope * x1, g2 + slope * x2
-        h00, h01, h02 = h00 + curve, h01 + curve * x1, h02 + curve * x2
-        h11, h12, h22 = h11 + curve * x1 * x1, h12 + curve * x1 * x2, h22 + curve * x2 * x2
-    gradient[0], gradient[1], gradient[2] = g0, g1, g2
-    hessian[0, 0], hessian[1, 1], hessian[2, 2] = h00, h11, h22
-    hessian[0, 1] = hessian[1, 0] = h01
-    hessian[0, 2] = hessian[2, 0] = h02
-    hessian[1, 2] = hessian[2, 1] = h12
-    return float(loss + np.log(product))
+        curve = weights[i] * (tail[i] * (likelier * likelier))
+        curve_1, curve_2 = curve * x1[i], curve * x2[i]
+        g0, g1, g2 = g0 + slope, g1 + slope * x1[i], g2 + slope * x2[i]
+        h00, h01, h02 = h00 + curve, h01 + curve_1, h02 + curve_2
+        h11, h12, h22 = h11 + curve_1 * x1[i], h12 + curve_1 * x2[i], h22 + curve_2 * x2[i]
+    gradient[0], gradient[1], gradient[2] = gradient[0] + g0, gradient[1] + g1, gradient[2] + g2
+    hessian[0, 0], hessian[0, 1], hessian[0, 2] = (
+        hessian[0, 0] + h00,
+        hessian[0, 1] + h01,
+        hessian[0, 2] + h02,
+    )
+    hessian[1, 1], hessian[1, 2], hessian[2, 2] = (
+        hessian[1, 1] + h11,
+        hessian[1, 2] + h12,
+        hessian[2, 2] + h22,
+    )
+    return loss
+
+
+@vector_kernel
+def dot(a: FloatArray, b: FloatArray) -> float:
+    """The sum of products."""
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
 
 
 @kernel

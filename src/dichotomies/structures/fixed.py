@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dichotomies.persistence import Estimator, savable
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
 from dichotomies.tree import ClassTree
@@ -26,6 +28,8 @@ class FixedTree(Structure):
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
         tree = self.tree if isinstance(self.tree, ClassTree) else ClassTree.from_nested(self.tree)
+        if task.classes.dtype == tree.classes.dtype and np.array_equal(task.classes, tree.classes):
+            return tree
         classes = set(task.classes.tolist())
         if not classes <= set(tree.classes.tolist()) and _are_codes(classes, tree.n_classes):
             tree = ClassTree(tree.leaf_order, tree.split_depth)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dichotomies._kernels.compile import kernel, vector_kernel
-from dichotomies._kernels.logarithms import sum_of_logs
+from dichotomies._kernels.elementary import sum_of_logs
 from dichotomies._kernels.naive_bayes.moments import child_moments
 
 if TYPE_CHECKING:

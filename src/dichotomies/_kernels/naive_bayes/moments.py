@@ -85,25 +85,26 @@ def child_moments(child: int, leaves: Moments, nodes: Moments) -> Moments:
 
 @kernel
 def absorb(group: Moments, into: Moments, i: int) -> None:
-    """Combine a group into group `i` of others."""
+    """Combine a group into group `i` of others, of which only the weight counts if it is 0."""
     weight, before = group.total[0], into.total[i]
     mean, moment, into_mean, into_moment = group.mean, group.moment, into.mean[i], into.moment[i]
     both = weight + before
-    if weight > 0.0 and before > 0.0:
+    if before == 0.0:
+        into_mean[:] = mean
+        into_moment[:] = moment
+    elif weight > 0.0:
         part, share = weight / both, weight * (before / both)
         for j in range(len(mean)):
             distance = mean[j] - into_mean[j]
             into_mean[j] += part * distance
             into_moment[j] += moment[j] + share * distance * distance
-    elif weight > 0.0:
-        into_mean[:] = mean
-        into_moment[:] = moment
     into.total[i] = both
 
 
 @kernel
 def leaf_moments(n_folds: int, left_out: int, groups: Moments, leaves: Moments) -> None:
-    """Combine the folds of each leaf, but for one; group ``leaf * n_folds + fold``; zero before."""
+    """Combine the folds of each leaf, but for one; group ``leaf * n_folds + fold``."""
+    leaves.total[:] = 0.0
     for leaf in range(len(leaves.total)):
         for fold in range(n_folds):
             if fold != left_out:
@@ -112,7 +113,8 @@ def leaf_moments(n_folds: int, left_out: int, groups: Moments, leaves: Moments) 
 
 @kernel
 def node_moments(left: IntArray, right: IntArray, leaves: Moments, nodes: Moments) -> None:
-    """Combine the children of each node, from the leaves up; `nodes` are zero before."""
+    """Combine the children of each node, from the leaves up."""
+    nodes.total[:] = 0.0
     for k in range(len(left) - 1, -1, -1):
         absorb(child_moments(left[k], leaves, nodes), nodes, k)
         absorb(child_moments(right[k], leaves, nodes), nodes, k)

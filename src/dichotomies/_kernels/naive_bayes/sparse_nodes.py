@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.elementary import take_logs
 
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray
@@ -104,11 +105,12 @@ def count_entries(
 
 @kernel
 def enqueue(queue: IntArray, waiting: int, child: int, begin: int, end: int) -> int:
-    """Let a child wait, unless it is a leaf or has nothing of the feature; return how many wait."""
-    if child < 0 or begin == end:
-        return waiting
+    """Let a child wait, unless it is a leaf or has nothing of the feature; return how many wait.
+
+    What shall not wait is written too, and overwritten by the next: a branch would be guessed wrong.
+    """
     queue[waiting, 0], queue[waiting, 1], queue[waiting, 2] = child, begin, end
-    return waiting + 1
+    return waiting + ((child >= 0) & (begin < end))
 
 
 @kernel
@@ -118,11 +120,11 @@ def divide(
     """Where the right side begins among ascending leaves, and the counts of either side."""
     in_left = in_right = 0.0
     middle = begin
-    while middle < end and leaf[middle] < split:
-        in_left += leaf_count[middle]
-        middle += 1
-    for e in range(middle, end):
-        in_right += leaf_count[e]
+    for e in range(begin, end):
+        is_left = leaf[e] < split
+        middle += is_left
+        in_left += leaf_count[e] if is_left else 0.0
+        in_right += 0.0 if is_left else leaf_count[e]
     return middle, in_left, in_right
 
 
@@ -167,14 +169,12 @@ def walk(
     longest = 0
     for j in range(first, last):
         longest = max(longest, entry_offsets[j + 1] - entry_offsets[j])
-    queue = np.empty((longest, 3), np.int64)
+    queue = np.empty((longest + 1, 3), np.int64)
     for j in range(first, last):
-        waiting = 0
-        if feature_offsets[j] < feature_offsets[j + 1]:
-            waiting = enqueue(queue, 0, 0, feature_offsets[j], feature_offsets[j + 1])
+        waiting = enqueue(queue, 0, 0, feature_offsets[j], feature_offsets[j + 1])
         done = 0
         while done < waiting:
-            k, begin, end = queue[done, 0], queue[done, 1], queue[done, 2]
+            k, begin, end = np.uintp(queue[done, 0]), queue[done, 1], queue[done, 2]
             middle, in_left, in_right = divide(begin, end, split[k], leaf, leaf_count)
             waiting = enqueue(queue, waiting, left[k], begin, middle)
             waiting = enqueue(queue, waiting, right[k], middle, end)
@@ -184,9 +184,17 @@ def walk(
             if len(node) > 0:
                 place = entry_offsets[j] + done
                 node[place] = k
-                value[place] = 0.0
-                if is_trained[k]:
-                    value[place] = above_background(
-                        rule, in_left, in_right, alpha[j], of_side[k, 0], of_side[k, 1]
-                    )
+                value[place] = unlogged(rule, in_left, in_right, alpha[j], of_side[k], is_trained[k])
             done += 1
+    if rule == MULTINOMIAL:
+        take_logs(value[entry_offsets[first] : entry_offsets[last]])
+
+
+@kernel
+def unlogged(
+    rule: int, left: float, right: float, alpha: float, of_side: FloatArray, is_trained: bool
+) -> float:
+    """`above_background` of a trained node, but for the logarithm of MULTINOMIAL, and 0 of others."""
+    if rule == MULTINOMIAL:
+        return (left + alpha) / (right + alpha) if is_trained else 1.0
+    return above_background(rule, left, right, alpha, of_side[0], of_side[1]) if is_trained else 0.0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.elementary import take_logs
 from dichotomies._kernels.naive_bayes.sparse_nodes import (
     BERNOULLI,
     MULTINOMIAL,
@@ -17,6 +18,9 @@ from dichotomies._kernels.naive_bayes.sparse_nodes import (
 
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray
+
+
+CHUNK = 512  # features worked on together
 
 
 class Counts(NamedTuple):
@@ -42,8 +46,8 @@ class Rows(NamedTuple):
     ----------
     leaf_offset : (n_leaves + 1,)
         Where each leaf's rows begin, and the end.
-    folds : (n_rows,)
-        The fold of each row.
+    folds, total : (n_rows,)
+        The fold of each row, and the sum of its features.
     """
 
     data: FloatArray
@@ -51,6 +55,7 @@ class Rows(NamedTuple):
     indptr: IntArray
     leaf_offset: IntArray
     folds: IntArray
+    total: FloatArray
 
 
 class Members(NamedTuple):
@@ -73,95 +78,115 @@ class Members(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room to work on one node; its features are numbered as they are met, so that they lie close together.
+    """Room to work on one node.
 
     Attributes
     ----------
-    slot : (n_features,)
-        The number of a feature, -1 unless the node has it.
-    feature : (n_features,)
-        The feature of each number.
-    values : (n_features, 2 * n_folds)
-        By number: sums of a feature over the left side in each fold, then over the right; later the weights
-        of each member.
+    seen_at : (n_features,)
+        The last node where each feature was met.
+    met : (n_features + 1,)
+        Room for the features met at the node.
+    values : (2 * n_folds, n_features)
+        Zero, but for features met: their sums over the left side in each fold, then over the right; later,
+        in the first rows, the weights of each member.
+    others : (2 * n_folds, CHUNK)
+        Of some of the features met, the sums over all folds but one.
+    part : (CHUNK,)
     """
 
-    slot: IntArray
-    feature: IntArray
+    seen_at: IntArray
+    met: IntArray
     values: FloatArray
+    others: FloatArray
+    part: FloatArray
 
 
 @kernel
-def accumulate(
-    first_leaf: int, last_leaf: int, column: int, n_folds: int, counts: Counts, n: int, scratch: Scratch
-) -> int:
-    """Add the counts of some leaves to columns ``column + fold``; return how many features were met."""
-    offsets, feature, total = counts
-    slot, met, values = scratch
+def add_up(
+    first_leaf: int, last_leaf: int, row: int, n_folds: int, counts: Counts, values: FloatArray
+) -> None:
+    """Add the counts of some leaves to rows ``row + fold``."""
     for leaf in range(first_leaf, last_leaf):
         for fold in range(n_folds):
-            group = leaf * n_folds + fold
-            for entry in range(offsets[group], offsets[group + 1]):
-                j = np.uintp(feature[entry])  # unsigned: never counted from the end
-                s = slot[j]
-                if s < 0:
-                    s = n
-                    slot[j] = s
-                    met[s] = j
-                    values[s] = 0.0
-                    n += 1
-                values[np.uintp(s), column + fold] += total[entry]
-    return n
+            group, sums = leaf * n_folds + fold, values[row + fold]
+            for entry in range(counts.offsets[group], counts.offsets[group + 1]):
+                # Unsigned, a feature is never taken to be counted from the end.
+                sums[np.uintp(counts.feature[entry])] += counts.total[entry]
 
 
 @kernel
-def leave_out(n_folds: int, n: int, scratch: Scratch) -> None:
-    """Replace the sum over each fold by the sum over all other folds.
+def meet(k: int, features: IntArray, seen_at: IntArray, met: IntArray) -> IntArray:
+    """The different ones among the features of node `k`, in the order in which they come.
+
+    Where there are several times as many as there are features at all, all of them.
+    """
+    if len(features) > 2 * len(seen_at):
+        return np.arange(len(seen_at)).astype(np.int32)
+    n = 0
+    for i in range(len(features)):
+        j = np.uintp(features[i])
+        met[np.uintp(n)] = j  # overwritten by the next, unless new: a branch would be guessed wrong
+        n += seen_at[j] != k
+        seen_at[j] = k
+    return met[:n]
+
+
+@kernel
+def leave_out(features: IntArray, n_folds: int, scratch: Scratch) -> None:
+    """Write to `others` the sums of these features over all folds but each.
 
     They are added, not subtracted from the whole, which would leave rounding errors instead of zeros.
     """
-    by_fold = np.empty(n_folds)
-    for s in range(n):
-        for column in (0, n_folds):
-            own = scratch.values[s, column : column + n_folds]
-            by_fold[:] = own
-            own[:] = 0.0
-            for f in range(n_folds):
-                for g in range(n_folds):
-                    if g != f:
-                        own[f] += by_fold[g]
+    n = len(features)
+    part = scratch.part[:n]
+    scratch.others[:] = 0.0
+    for row in range(2 * n_folds):
+        sums, side = scratch.values[row], row - row % n_folds
+        for s in range(n):
+            part[s] = sums[np.uintp(features[s])]
+        for other in range(side, side + n_folds):
+            if other != row:
+                add(part, scratch.others[other])
+
+
+@kernel
+def add(values: FloatArray, out: FloatArray) -> None:
+    """Add values to the first of others."""
+    for i in range(len(values)):
+        out[i] += values[i]
 
 
 @kernel
 def sum_tallies(
-    rule: int, alpha: FloatArray, n: int, scratch: Scratch, of_side: FloatArray, out: FloatArray
+    rule: int, alpha: FloatArray, met: IntArray, scratch: Scratch, of_side: FloatArray, out: FloatArray
 ) -> None:
     """Write the sum of `tally` over the features met for each fold and side."""
     n_folds = len(out)
     out[:] = 0.0
-    for s in range(n):
+    for begin in range(0, len(met), CHUNK):
+        features = met[begin : begin + CHUNK]
+        leave_out(features, n_folds, scratch)
         for f in range(n_folds):
             for side in range(2):
-                count = scratch.values[s, side * n_folds + f]
-                out[f, side] += tally(rule, count, alpha[scratch.feature[s]], of_side[f, side])
+                counts = scratch.others[side * n_folds + f]
+                for s in range(len(features)):
+                    out[f, side] += tally(rule, counts[s], alpha[features[s]], of_side[f, side])
 
 
 @kernel
-def make_members(
+def complete(
     rule: int,
     alpha: FloatArray,
-    n: int,
+    met: IntArray,
     scratch: Scratch,
     of_side: FloatArray,
     intercept: FloatArray,
     background: FloatArray,
 ) -> None:
-    """Make weights of the counts, in the first columns, and complete the node's other parameters."""
-    values = scratch.values
+    """Add to a node's parameters what depends on all of its active features."""
     n_folds, n_features = len(intercept), len(alpha)
-    leave_out(n_folds, n, scratch)
     tallies = np.empty((n_folds, 2))
-    sum_tallies(rule, alpha, n, scratch, of_side, tallies)
+    sum_tallies(rule, alpha, met, scratch, of_side, tallies)
     for f in range(n_folds):
         if rule == BERNOULLI:
             intercept[f] += tallies[f, 0] - tallies[f, 1]
@@ -170,38 +195,56 @@ def make_members(
             of_side[f, 0] += tallies[f, 0]
             of_side[f, 1] += tallies[f, 1]
             background[f] = unseen_right / of_side[f, 1] - unseen_left / of_side[f, 0]
-    for s in range(n):
-        a = alpha[scratch.feature[s]]
-        for f in range(n_folds):
-            left, right = values[s, f], values[s, n_folds + f]
-            values[s, f] = above_background(rule, left, right, a, of_side[f, 0], of_side[f, 1])
 
 
 @kernel
-def make_multinomial(alpha: FloatArray, n: int, n_folds: int, all_needed: bool, scratch: Scratch) -> None:
-    """`make_members` for counts alone, computing only weights that will be asked for.
+def write_weights(
+    rule: int, alpha: FloatArray, left: FloatArray, right: FloatArray, of_side: FloatArray, out: FloatArray
+) -> None:
+    """Write how far the weights of some features are from the background, given their counts."""
+    if rule != MULTINOMIAL:
+        for s in range(len(out)):
+            out[s] = above_background(rule, left[s], right[s], alpha[s], of_side[0], of_side[1])
+        return
+    for s in range(len(out)):
+        out[s] = (left[s] + alpha[s]) / (right[s] + alpha[s])
+    take_logs(out)
 
-    A member without fold f is asked about the rows of fold f. A feature that no such row has needs no
-    weight there, unless rows that count for nothing have it (`all_needed`); and one that only such rows have
-    is, to that member, not active.
-    """
-    values = scratch.values
-    by_fold = np.empty(2 * n_folds)
-    for s in range(n):
-        by_fold[:] = values[s]
+
+@kernel
+def make_members(rule: int, alpha: FloatArray, met: IntArray, scratch: Scratch, of_side: FloatArray) -> None:
+    """Replace the sums of the features met by weights."""
+    n_folds, values = len(of_side), scratch.values
+    for begin in range(0, len(met), CHUNK):
+        features = met[begin : begin + CHUNK]
+        n = len(features)
+        leave_out(features, n_folds, scratch)
+        own_alpha, weights = alpha[features], scratch.part[:n]
         for f in range(n_folds):
-            values[s, f] = 0.0
-            if by_fold[f] + by_fold[n_folds + f] == 0.0 and not all_needed:
-                continue
-            left = right = 0.0
-            for g in range(n_folds):
-                if g != f:
-                    left += by_fold[g]
-                    right += by_fold[n_folds + g]
-            if left + right > 0.0:
-                values[s, f] = np.log(
-                    (left + alpha[scratch.feature[s]]) / (right + alpha[scratch.feature[s]])
-                )
+            left, right = scratch.others[f, :n], scratch.others[n_folds + f, :n]
+            write_weights(rule, own_alpha, left, right, of_side[f], weights)
+            for s in range(n):
+                j = np.uintp(features[s])
+                values[f, j], values[n_folds + f, j] = weights[s], 0.0
+
+
+@kernel
+def sparse_dot(data: FloatArray, indices: IntArray, weights: FloatArray) -> float:
+    """The product of a sparse row with weights, in four sums that need not wait for one another.
+
+    Not left to the compiler, which would fetch weights by vector instructions: they take longer.
+    """
+    a = b = c = d = 0.0
+    n = len(data)
+    for quarter in range(n // 4):
+        e = 4 * quarter
+        a += data[e] * weights[np.uintp(indices[e])]
+        b += data[e + 1] * weights[np.uintp(indices[e + 1])]
+        c += data[e + 2] * weights[np.uintp(indices[e + 2])]
+        d += data[e + 3] * weights[np.uintp(indices[e + 3])]
+    for e in range(n - n % 4, n):
+        a += data[e] * weights[np.uintp(indices[e])]
+    return (a + b) + (c + d)
 
 
 @kernel
@@ -209,7 +252,7 @@ def score_node(
     first: int,
     last: int,
     rows: Rows,
-    scratch: Scratch,
+    weights: FloatArray,
     intercept: FloatArray,
     background: FloatArray,
     is_trained: BoolArray,
@@ -220,11 +263,9 @@ def score_node(
         f = rows.folds[row]
         score = np.nan
         if is_trained[f]:
-            score = intercept[f]
-            for e in range(rows.indptr[row], rows.indptr[row + 1]):
-                s = scratch.slot[np.uintp(rows.indices[e])]
-                above = scratch.values[np.uintp(s), f] if s >= 0 else 0.0
-                score += rows.data[e] * (background[f] + above)
+            row_entries = slice(rows.indptr[row], rows.indptr[row + 1])
+            score = intercept[f] + background[f] * rows.total[row]
+            score += sparse_dot(rows.data[row_entries], rows.indices[row_entries], weights[f])
         out[row - first] = score
 
 
@@ -238,7 +279,6 @@ def score_own_rows(
     start: IntArray,
     split: IntArray,
     stop: IntArray,
-    all_needed: bool,
     first: int,
     last: int,
     pair_offsets: IntArray,
@@ -251,35 +291,37 @@ def score_own_rows(
     alpha : (n_features,)
     start, split, stop : (n_nodes,)
         Ranges of leaves.
-    all_needed : bool
-        Whether there are rows that were not counted.
     out : (n_pairs,)
         Written from ``pair_offsets[first]`` to ``pair_offsets[last]``.
     """
     n_features, n_folds = len(alpha), members.intercept.shape[1]
     scratch = Scratch(
         np.full(n_features, -1, np.int32),
-        np.empty(n_features, np.int32),
-        np.empty((n_features, 2 * n_folds)),
+        np.empty(n_features + 1, np.int32),
+        np.zeros((2 * n_folds, n_features)),
+        np.empty((2 * n_folds, CHUNK)),
+        np.empty(CHUNK),
     )
     for k in range(first, last):
-        n = accumulate(start[k], split[k], 0, n_folds, counts, 0, scratch)
-        n = accumulate(split[k], stop[k], n_folds, n_folds, counts, n, scratch)
+        add_up(start[k], split[k], 0, n_folds, counts, scratch.values)
+        add_up(split[k], stop[k], n_folds, n_folds, counts, scratch.values)
+        entries = slice(counts.offsets[start[k] * n_folds], counts.offsets[stop[k] * n_folds])
+        met = meet(k, counts.feature[entries], scratch.seen_at, scratch.met)
         of_side = members.of_side[k].copy()
         intercept, background = members.intercept[k].copy(), members.background[k].copy()
-        if rule == MULTINOMIAL:
-            make_multinomial(alpha, n, n_folds, all_needed, scratch)
-        else:
-            make_members(rule, alpha, n, scratch, of_side, intercept, background)
+        if rule != MULTINOMIAL:
+            complete(rule, alpha, met, scratch, of_side, intercept, background)
+        make_members(rule, alpha, met, scratch, of_side)
         score_node(
             rows.leaf_offset[start[k]],
             rows.leaf_offset[stop[k]],
             rows,
-            scratch,
+            scratch.values,
             intercept,
             background,
             members.is_trained[k],
             out[pair_offsets[k] : pair_offsets[k + 1]],
         )
-        for s in range(n):
-            scratch.slot[scratch.feature[s]] = -1
+        for f in range(n_folds):
+            for s in range(len(met)):
+                scratch.values[f, np.uintp(met[s])] = 0.0

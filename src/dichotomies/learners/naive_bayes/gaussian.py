@@ -31,14 +31,10 @@ _STEEPEST = 3e4
 _MEDIAN_ROWS = 2_000
 
 
-def _no_moments(n_groups: int, n_features: int) -> Moments:
-    """Of no rows at all."""
-    return Moments(np.zeros(n_groups), np.zeros((n_groups, n_features)), np.zeros((n_groups, n_features)))
-
-
 def _moments_of(groups: Groups, weight: FloatArray, X: Matrix, n_jobs: int | None) -> Moments:
     """Of the rows of each group, which are looked at twice in a row."""
-    moments = _no_moments(len(groups.size), X.shape[1])
+    shape = len(groups.size), X.shape[1]
+    moments = Moments(np.zeros(len(groups.size)), np.zeros(shape), np.zeros(shape))
 
     def add(batch: range) -> None:
         group_moments(X, groups.rows, weight, groups.offsets, batch.start, batch.stop, moments)
@@ -48,15 +44,9 @@ def _moments_of(groups: Groups, weight: FloatArray, X: Matrix, n_jobs: int | Non
     return moments
 
 
-def _combined(moments: Moments, groups: Groups, fold: int | None) -> tuple[Moments, Moments]:
-    """Moments of each leaf and of each node, without a fold, from those of the groups."""
-    n_features = moments.mean.shape[1]
-    leaves, nodes = moments, _no_moments(groups.tree.n_nodes, n_features)
-    if groups.n_folds > 1:
-        leaves = _no_moments(groups.tree.n_classes, n_features)
-        leaf_moments(groups.n_folds, -1 if fold is None else fold, moments, leaves)
-    node_moments(groups.tree.left, groups.tree.right, leaves, nodes)
-    return leaves, nodes
+def _room(n_groups: int, n_features: int) -> Moments:
+    """For moments to be written to."""
+    return Moments(np.empty(n_groups), *np.empty((2, n_groups, n_features)))
 
 
 @savable("gaussian-nodes")
@@ -197,10 +187,15 @@ class GaussianMoments:
         title: str = "",  # noqa: ARG002
     ) -> GaussianNodes:
         """The nodes, learned from all rows or from all but those of a fold."""
+        return self._nodes(fold, Quadratic(*np.empty((3, self.groups.tree.n_nodes, len(self.shift)))))
+
+    def _nodes(self, fold: int | None, scores: Quadratic) -> GaussianNodes:
+        """`weights`, written to `scores`."""
         tree, sides = self.groups.tree, self.groups.sides(fold)
-        leaves, nodes = _combined(self.weighted, self.groups, fold)
-        floor = self._floor(nodes, fold)
-        scores = Quadratic(*np.empty((3, *nodes.mean.shape)))
+        leaves, nodes = self._combined(self.unweighted, fold)
+        floor = self._floor(nodes)
+        if self.weighted is not self.unweighted:
+            leaves, nodes = self._combined(self.weighted, fold)
         constant = np.empty(len(floor))
         given = leaves, nodes, floor, sides.is_trained
         kernels.node_parameters(tree.left, tree.right, *given, scores, constant)
@@ -208,14 +203,28 @@ class GaussianMoments:
         constant = np.where(sides.is_trained, constant, sides.constant)
         return GaussianNodes(scores, constant, sides.is_trained, self.shift)
 
-    def _floor(self, nodes: Moments, fold: int | None) -> FloatArray:
+    @cached_property
+    def _leaves_and_nodes(self) -> tuple[Moments, Moments]:
+        """Room that all folds share: fresh memory costs more than the sums that are written to it."""
+        tree, n_features = self.groups.tree, len(self.shift)
+        return _room(tree.n_classes, n_features), _room(tree.n_nodes, n_features)
+
+    def _combined(self, moments: Moments, fold: int | None) -> tuple[Moments, Moments]:
+        """Moments of each leaf and of each node, without a fold, from those of the groups."""
+        leaves, nodes = self._leaves_and_nodes
+        if self.groups.n_folds > 1:
+            leaf_moments(self.groups.n_folds, -1 if fold is None else fold, moments, leaves)
+        else:
+            leaves = moments
+        node_moments(self.groups.tree.left, self.groups.tree.right, leaves, nodes)
+        return leaves, nodes
+
+    def _floor(self, nodes: Moments) -> FloatArray:
         """What is added to variances: a part of the node's largest, by rows, not by their weight.
 
         Where all rows of a node are the same, any variance will do, because both sides have the same mean:
         the answer is the prior.
         """
-        if self.unweighted is not self.weighted:
-            nodes = _combined(self.unweighted, self.groups, fold)[1]
         largest = nodes.moment.max(axis=1) / np.maximum(nodes.total, 1.0)
         floor: FloatArray = self.rule.var_smoothing * largest
         return np.where(floor > 0, floor, 1.0)
@@ -227,8 +236,9 @@ class GaussianMoments:
         out = np.full(pairs[-1], np.nan)
         places = _leaf_parents(tree), tree.parent, pairs[:-1] - task.leaf_offset[tree.start]
         batches = [(batch,) for batch in even_batches(np.diff(task.leaf_offset), effort.n_jobs)]
+        room = Quadratic(*np.empty((3, tree.n_nodes, X.shape[1])))
         for fold in range(self.groups.n_folds):
-            member = self.weights(fold)
+            member = self._nodes(fold, room)
 
             def score(batch: range, fold: int = fold, member: GaussianNodes = member) -> None:
                 rows = X, task.row_order, folds, fold

@@ -110,13 +110,19 @@ class SparseCounts:
         tree, pairs = self.tree, np.concatenate([[0], np.cumsum(task.node_size)])
         out = np.empty(pairs[-1])
         by_leaf = X[task.row_order]
-        rows = Rows(by_leaf.data, by_leaf.indices, by_leaf.indptr, task.leaf_offset, folds[task.row_order])
+        rows = Rows(
+            by_leaf.data,
+            by_leaf.indices,
+            by_leaf.indptr,
+            task.leaf_offset,
+            folds[task.row_order],
+            np.asarray(by_leaf.sum(axis=1, dtype=np.float64)).ravel(),
+        )
         counts = Counts(self.offsets, self.feature, self.count)
-        all_needed = len(self.groups.rows) < X.shape[0]
         given = self.smoothing.rule, self.alpha, rows, counts, members, tree.start, tree.split, tree.stop
 
         def score(batch: range) -> None:
-            score_own_rows(*given, all_needed, batch.start, batch.stop, pairs, out)
+            score_own_rows(*given, batch.start, batch.stop, pairs, out)
 
         progress = effort.progress(f"scoring out of fold at {tree.n_nodes} nodes")
         batches = [(batch,) for batch in even_batches(task.node_size, effort.n_jobs)]
