@@ -7,7 +7,7 @@ are from it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -67,134 +67,199 @@ def tally(rule: int, count: float, alpha: float, of_side: float) -> float:
 
 
 @kernel
-def count_entries(
-    feature_offsets: IntArray,
-    leaf: IntArray,
-    leaf_depth: IntArray,
-    shallowest: IntArray,
-    first: int,
-    last: int,
-    out: IntArray,
-) -> None:
-    """Write at how many nodes each feature is active: all nodes above the leaves that have it.
-
-    A leaf adds the nodes above it that are not above the leaf before: as many as it is deep, less those
-    down to where the two part.
-
-    Parameters
-    ----------
-    shallowest : (n_levels, n_nodes)
-        ``shallowest[p, i]`` is the least depth of the splits behind the leaves ``i`` to ``i + 2**p - 1``.
-    """
-    for j in range(first, last):
-        total = 0
-        for e in range(feature_offsets[j], feature_offsets[j + 1]):
-            now = leaf[e]
-            shared = 0
-            if e > feature_offsets[j]:
-                before = leaf[e - 1]
-                if before == now:
-                    continue
-                power = 0
-                while 2 << power <= now - before:
-                    power += 1
-                shared = 1 + min(shallowest[power, before], shallowest[power, now - (1 << power)])
-            total += leaf_depth[now] - shared
-        out[j] = total
-
-
-@kernel
-def enqueue(queue: IntArray, waiting: int, child: int, begin: int, end: int) -> int:
-    """Let a child wait, unless it is a leaf or has nothing of the feature; return how many wait.
-
-    What shall not wait is written too, and overwritten by the next: a branch would be guessed wrong.
-    """
-    queue[waiting, 0], queue[waiting, 1], queue[waiting, 2] = child, begin, end
-    return waiting + ((child >= 0) & (begin < end))
-
-
-@kernel
-def divide(
-    begin: int, end: int, split: int, leaf: IntArray, leaf_count: FloatArray
-) -> tuple[int, float, float]:
-    """Where the right side begins among ascending leaves, and the counts of either side."""
-    in_left = in_right = 0.0
-    middle = begin
-    for e in range(begin, end):
-        is_left = leaf[e] < split
-        middle += is_left
-        in_left += leaf_count[e] if is_left else 0.0
-        in_right += 0.0 if is_left else leaf_count[e]
-    return middle, in_left, in_right
-
-
-@kernel
-def walk(
+def make_weights(
     rule: int,
     alpha: FloatArray,
+    left: FloatArray,
+    right: FloatArray,
+    n_features: int,
     of_side: FloatArray,
-    feature_offsets: IntArray,
-    leaf: IntArray,
-    leaf_count: FloatArray,
-    left: IntArray,
-    right: IntArray,
-    split: IntArray,
-    is_trained: BoolArray,
-    first: int,
-    last: int,
-    tallies: FloatArray,
-    entry_offsets: IntArray,
-    node: IntArray,
-    value: FloatArray,
-) -> None:
-    """Walk each feature down the nodes where it is active, level by level, and write its entries.
+    out: FloatArray,
+) -> tuple[float, float]:
+    """Write how far the weights of a node's active features are from the background, given their counts.
 
-    The entries of a feature are the queue of its walk: node numbers, each with the range of the feature's
-    leaves below that node. Nodes are numbered level by level, so the entries ascend.
-
-    Parameters
-    ----------
-    of_side : (n_nodes, 2)
-        See `above_background`.
-    leaf, leaf_count : (n_active,)
-        The leaves that have a feature, ascending, and its counts there; `feature_offsets` says where
-        each feature's begin.
-    tallies : (n_nodes, 2)
-        `tally` is added to it, for rules that need it.
-    entry_offsets : (n_features + 1,)
-        Where each feature's entries begin, as `count_entries` found.
-    node, value : (n_entries,)
-        Written; if `node` is empty, only the tallies are.
+    Returns
+    -------
+    float, float
+        What else to add to the intercept and to the background.
     """
-    longest = 0
-    for j in range(first, last):
-        longest = max(longest, entry_offsets[j + 1] - entry_offsets[j])
-    queue = np.empty((longest + 1, 3), np.int64)
-    for j in range(first, last):
-        waiting = enqueue(queue, 0, 0, feature_offsets[j], feature_offsets[j + 1])
-        done = 0
-        while done < waiting:
-            k, begin, end = np.uintp(queue[done, 0]), queue[done, 1], queue[done, 2]
-            middle, in_left, in_right = divide(begin, end, split[k], leaf, leaf_count)
-            waiting = enqueue(queue, waiting, left[k], begin, middle)
-            waiting = enqueue(queue, waiting, right[k], middle, end)
-            if rule != MULTINOMIAL:
-                tallies[k, 0] += tally(rule, in_left, alpha[j], of_side[k, 0])
-                tallies[k, 1] += tally(rule, in_right, alpha[j], of_side[k, 1])
-            if len(node) > 0:
-                place = entry_offsets[j] + done
-                node[place] = k
-                value[place] = unlogged(rule, in_left, in_right, alpha[j], of_side[k], is_trained[k])
-            done += 1
     if rule == MULTINOMIAL:
-        take_logs(value[entry_offsets[first] : entry_offsets[last]])
+        for s in range(len(out)):
+            out[s] = (left[s] + alpha[s]) / (right[s] + alpha[s])
+        take_logs(out)
+        return 0.0, 0.0
+    of_left, of_right = of_side[0], of_side[1]
+    tally_left = tally_right = intercept = background = 0.0
+    for s in range(len(out)):
+        tally_left += tally(rule, left[s], alpha[s], of_left)
+        tally_right += tally(rule, right[s], alpha[s], of_right)
+    if rule == BERNOULLI:
+        intercept = tally_left - tally_right
+    else:
+        unseen_left, unseen_right = of_left / n_features, of_right / n_features
+        of_left, of_right = of_left + tally_left, of_right + tally_right
+        background = unseen_right / of_right - unseen_left / of_left
+    for s in range(len(out)):
+        out[s] = above_background(rule, left[s], right[s], alpha[s], of_left, of_right)
+    return intercept, background
+
+
+class Counts(NamedTuple):
+    """What each group of rows has seen; group ``leaf * n_folds + fold``.
+
+    Attributes
+    ----------
+    offsets : (n_groups + 1,)
+        Where each group's features begin, and the end.
+    feature, total : (n_active,)
+        A feature, and its sum over the rows of the group.
+    """
+
+    offsets: IntArray
+    feature: IntArray
+    total: FloatArray
 
 
 @kernel
-def unlogged(
-    rule: int, left: float, right: float, alpha: float, of_side: FloatArray, is_trained: bool
-) -> float:
-    """`above_background` of a trained node, but for the logarithm of MULTINOMIAL, and 0 of others."""
-    if rule == MULTINOMIAL:
-        return (left + alpha) / (right + alpha) if is_trained else 1.0
-    return above_background(rule, left, right, alpha, of_side[0], of_side[1]) if is_trained else 0.0
+def add_up(
+    first_leaf: int, last_leaf: int, n_folds: int, left_out: int, counts: Counts, out: FloatArray
+) -> None:
+    """Add the counts of some leaves, but for one fold; `out` has a row for each fold, or one for all."""
+    for leaf in range(first_leaf, last_leaf):
+        for fold in range(n_folds):
+            if fold == left_out:
+                continue
+            group, sums = leaf * n_folds + fold, out[fold if len(out) > 1 else 0]
+            for entry in range(counts.offsets[group], counts.offsets[group + 1]):
+                # Unsigned, a feature is never taken to be counted from the end.
+                sums[np.uintp(counts.feature[entry])] += counts.total[entry]
+
+
+@kernel
+def meet(k: int, features: Any, seen_at: Any, room: Any) -> Any:
+    """The different ones among the features of node `k`, in the order in which they come.
+
+    Where there are several times as many as there are features at all, all of them.
+
+    Parameters
+    ----------
+    seen_at : (n_features,)
+        The last node where each feature was met.
+    room : (n_features + 1,)
+        Where the answer may be written.
+    """
+    if len(features) > 2 * len(seen_at):
+        room[:] = np.arange(len(room))
+        return room[: len(seen_at)]
+    n = 0
+    for i in range(len(features)):
+        j = np.uintp(features[i])
+        room[np.uintp(n)] = j  # overwritten by the next, unless new: a branch would be guessed wrong
+        n += seen_at[j] != k
+        seen_at[j] = k
+    return room[:n]
+
+
+@kernel
+def take_counts(met: IntArray, values: FloatArray, feature: IntArray, counts: FloatArray) -> int:
+    """Move counts of features met from `values` (2, n_features), which become 0; return how many have any.
+
+    Parameters
+    ----------
+    feature, counts : (n,), (2, n)
+        Written: features, and their counts on the left and the right.
+    """
+    n = 0
+    for s in range(len(met)):
+        j = np.uintp(met[s])
+        feature[n], counts[0, n], counts[1, n] = j, values[0, j], values[1, j]
+        n += values[0, j] + values[1, j] > 0.0
+        values[0, j] = values[1, j] = 0.0
+    return n
+
+
+@kernel
+def node_weights(
+    rule: int,
+    alpha: FloatArray,
+    counts: Counts,
+    n_folds: int,
+    left_out: int,
+    of_side: FloatArray,
+    is_trained: BoolArray,
+    start: IntArray,
+    split: IntArray,
+    stop: IntArray,
+    first: int,
+    last: int,
+    intercept: FloatArray,
+    background: FloatArray,
+    sizes: IntArray,
+    feature: IntArray,
+    value: FloatArray,
+) -> int:
+    """Write the active features of nodes `first` to `last`, node after node; return how many there are.
+
+    Parameters
+    ----------
+    left_out : int
+        A fold not to be counted, or -1.
+    of_side : (n_nodes, 2)
+        See `above_background`.
+    intercept, background : (n_nodes,)
+        Added to, where the rule asks for it.
+    sizes : (n_nodes,)
+        Written: the number of active features of each node.
+    feature, value : (room,)
+        Written: a feature, and how far its weight is from the background.
+    """
+    n_features = len(alpha)
+    seen_at, room = np.full(n_features, -1, np.int32), np.empty(n_features + 1, np.int32)
+    sums, taken = np.zeros((2, n_features)), np.empty((2, n_features + 1))
+    end = 0
+    for k in range(first, last):
+        sizes[k] = 0
+        if not is_trained[k]:
+            continue
+        add_up(start[k], split[k], n_folds, left_out, counts, sums[:1])
+        add_up(split[k], stop[k], n_folds, left_out, counts, sums[1:])
+        entries = slice(counts.offsets[start[k] * n_folds], counts.offsets[stop[k] * n_folds])
+        met = meet(k, counts.feature[entries], seen_at, room)
+        sizes[k] = take_counts(met, sums, feature[end:], taken)
+        own = slice(end, end + sizes[k])
+        sides = taken[0, : sizes[k]], taken[1, : sizes[k]]
+        more = make_weights(rule, alpha[feature[own]], *sides, n_features, of_side[k], value[own])
+        intercept[k] += more[0]
+        background[k] += more[1]
+        end += sizes[k]
+    return end
+
+
+@kernel
+def by_feature(
+    first: int,
+    last: int,
+    sizes: IntArray,
+    feature: IntArray,
+    value: FloatArray,
+    cursor: IntArray,
+    node: IntArray,
+    node_value: FloatArray,
+) -> None:
+    """Sort what `node_weights` wrote for nodes `first` to `last` by feature.
+
+    Parameters
+    ----------
+    cursor : (n_features,)
+        Where the next node of each feature is to be written; moved on.
+    node, node_value : (n_entries,)
+        Written.
+    """
+    entry = 0
+    for k in range(first, last):
+        for _ in range(sizes[k]):
+            j = np.uintp(feature[entry])
+            place = np.uintp(cursor[j])
+            node[place], node_value[place] = k, value[entry]
+            cursor[j] += 1
+            entry += 1

@@ -7,36 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dichotomies._kernels.compile import kernel
-from dichotomies._kernels.elementary import take_logs
-from dichotomies._kernels.naive_bayes.sparse_nodes import (
-    BERNOULLI,
-    MULTINOMIAL,
-    NORMALISED,
-    above_background,
-    tally,
-)
+from dichotomies._kernels.naive_bayes.sparse_nodes import add_up, make_weights, meet
 
 if TYPE_CHECKING:
+    from dichotomies._kernels.naive_bayes.sparse_nodes import Counts
     from dichotomies._typing import BoolArray, FloatArray, IntArray
-
-
-CHUNK = 512  # features worked on together
-
-
-class Counts(NamedTuple):
-    """What each group of rows has seen; group ``leaf * n_folds + fold``.
-
-    Attributes
-    ----------
-    offsets : (n_groups + 1,)
-        Where each group's features begin, and the end.
-    feature, total : (n_active,)
-        A feature, and its sum over the rows of the group.
-    """
-
-    offsets: IntArray
-    feature: IntArray
-    total: FloatArray
 
 
 class Rows(NamedTuple):
@@ -77,76 +52,33 @@ class Members(NamedTuple):
     is_trained: BoolArray
 
 
-class Scratch(NamedTuple):
-    """Room to work on one node.
-
-    Attributes
-    ----------
-    seen_at : (n_features,)
-        The last node where each feature was met.
-    met : (n_features + 1,)
-        Room for the features met at the node.
-    values : (2 * n_folds, n_features)
-        Zero, but for features met: their sums over the left side in each fold, then over the right; later,
-        in the first rows, the weights of each member.
-    others : (2 * n_folds, CHUNK)
-        Of some of the features met, the sums over all folds but one.
-    part : (CHUNK,)
-    """
-
-    seen_at: IntArray
-    met: IntArray
-    values: FloatArray
-    others: FloatArray
-    part: FloatArray
-
-
 @kernel
-def add_up(
-    first_leaf: int, last_leaf: int, row: int, n_folds: int, counts: Counts, values: FloatArray
-) -> None:
-    """Add the counts of some leaves to rows ``row + fold``."""
-    for leaf in range(first_leaf, last_leaf):
-        for fold in range(n_folds):
-            group, sums = leaf * n_folds + fold, values[row + fold]
-            for entry in range(counts.offsets[group], counts.offsets[group + 1]):
-                # Unsigned, a feature is never taken to be counted from the end.
-                sums[np.uintp(counts.feature[entry])] += counts.total[entry]
-
-
-@kernel
-def meet(k: int, features: IntArray, seen_at: IntArray, met: IntArray) -> IntArray:
-    """The different ones among the features of node `k`, in the order in which they come.
-
-    Where there are several times as many as there are features at all, all of them.
-    """
-    if len(features) > 2 * len(seen_at):
-        return np.arange(len(seen_at)).astype(np.int32)
-    n = 0
-    for i in range(len(features)):
-        j = np.uintp(features[i])
-        met[np.uintp(n)] = j  # overwritten by the next, unless new: a branch would be guessed wrong
-        n += seen_at[j] != k
-        seen_at[j] = k
-    return met[:n]
-
-
-@kernel
-def leave_out(features: IntArray, n_folds: int, scratch: Scratch) -> None:
-    """Write to `others` the sums of these features over all folds but each.
+def leave_out(met: IntArray, values: FloatArray, others: FloatArray) -> None:
+    """Write the sums of features over all folds but each, given their sums over each fold, which become 0.
 
     They are added, not subtracted from the whole, which would leave rounding errors instead of zeros.
+
+    Parameters
+    ----------
+    met : (n,)
+        The features.
+    values : (n_folds, n_features)
+        Sums over each fold.
+    others : (n_folds, n)
+        Written.
     """
-    n = len(features)
-    part = scratch.part[:n]
-    scratch.others[:] = 0.0
-    for row in range(2 * n_folds):
-        sums, side = scratch.values[row], row - row % n_folds
-        for s in range(n):
-            part[s] = sums[np.uintp(features[s])]
-        for other in range(side, side + n_folds):
-            if other != row:
-                add(part, scratch.others[other])
+    part = np.empty(len(met))
+    for fold in range(len(values)):
+        others[fold, : len(met)] = 0.0
+    for fold in range(len(values)):
+        sums = values[fold]
+        for s in range(len(met)):
+            j = np.uintp(met[s])
+            part[s] = sums[j]
+            sums[j] = 0.0
+        for other in range(len(values)):
+            if other != fold:
+                add(part, others[other])
 
 
 @kernel
@@ -157,75 +89,10 @@ def add(values: FloatArray, out: FloatArray) -> None:
 
 
 @kernel
-def sum_tallies(
-    rule: int, alpha: FloatArray, met: IntArray, scratch: Scratch, of_side: FloatArray, out: FloatArray
-) -> None:
-    """Write the sum of `tally` over the features met for each fold and side."""
-    n_folds = len(out)
-    out[:] = 0.0
-    for begin in range(0, len(met), CHUNK):
-        features = met[begin : begin + CHUNK]
-        leave_out(features, n_folds, scratch)
-        for f in range(n_folds):
-            for side in range(2):
-                counts = scratch.others[side * n_folds + f]
-                for s in range(len(features)):
-                    out[f, side] += tally(rule, counts[s], alpha[features[s]], of_side[f, side])
-
-
-@kernel
-def complete(
-    rule: int,
-    alpha: FloatArray,
-    met: IntArray,
-    scratch: Scratch,
-    of_side: FloatArray,
-    intercept: FloatArray,
-    background: FloatArray,
-) -> None:
-    """Add to a node's parameters what depends on all of its active features."""
-    n_folds, n_features = len(intercept), len(alpha)
-    tallies = np.empty((n_folds, 2))
-    sum_tallies(rule, alpha, met, scratch, of_side, tallies)
-    for f in range(n_folds):
-        if rule == BERNOULLI:
-            intercept[f] += tallies[f, 0] - tallies[f, 1]
-        if rule == NORMALISED:
-            unseen_left, unseen_right = of_side[f, 0] / n_features, of_side[f, 1] / n_features
-            of_side[f, 0] += tallies[f, 0]
-            of_side[f, 1] += tallies[f, 1]
-            background[f] = unseen_right / of_side[f, 1] - unseen_left / of_side[f, 0]
-
-
-@kernel
-def write_weights(
-    rule: int, alpha: FloatArray, left: FloatArray, right: FloatArray, of_side: FloatArray, out: FloatArray
-) -> None:
-    """Write how far the weights of some features are from the background, given their counts."""
-    if rule != MULTINOMIAL:
-        for s in range(len(out)):
-            out[s] = above_background(rule, left[s], right[s], alpha[s], of_side[0], of_side[1])
-        return
-    for s in range(len(out)):
-        out[s] = (left[s] + alpha[s]) / (right[s] + alpha[s])
-    take_logs(out)
-
-
-@kernel
-def make_members(rule: int, alpha: FloatArray, met: IntArray, scratch: Scratch, of_side: FloatArray) -> None:
-    """Replace the sums of the features met by weights."""
-    n_folds, values = len(of_side), scratch.values
-    for begin in range(0, len(met), CHUNK):
-        features = met[begin : begin + CHUNK]
-        n = len(features)
-        leave_out(features, n_folds, scratch)
-        own_alpha, weights = alpha[features], scratch.part[:n]
-        for f in range(n_folds):
-            left, right = scratch.others[f, :n], scratch.others[n_folds + f, :n]
-            write_weights(rule, own_alpha, left, right, of_side[f], weights)
-            for s in range(n):
-                j = np.uintp(features[s])
-                values[f, j], values[n_folds + f, j] = weights[s], 0.0
+def put(met: IntArray, values: FloatArray, out: FloatArray) -> None:
+    """Write the values of features to where they belong."""
+    for s in range(len(met)):
+        out[np.uintp(met[s])] = values[s]
 
 
 @kernel
@@ -295,33 +162,36 @@ def score_own_rows(
         Written from ``pair_offsets[first]`` to ``pair_offsets[last]``.
     """
     n_features, n_folds = len(alpha), members.intercept.shape[1]
-    scratch = Scratch(
-        np.full(n_features, -1, np.int32),
-        np.empty(n_features + 1, np.int32),
-        np.zeros((2 * n_folds, n_features)),
-        np.empty((2 * n_folds, CHUNK)),
-        np.empty(CHUNK),
-    )
+    seen_at, room = np.full(n_features, -1, np.int32), np.empty(n_features + 1, np.int32)
+    # Sums over the left side in each fold and over the right; later weights take the place of the left.
+    left, right = np.zeros((n_folds, n_features)), np.zeros((n_folds, n_features))
+    other_left, other_right = np.empty((n_folds, n_features)), np.empty((n_folds, n_features))
+    room_for_weights = np.empty(n_features)
     for k in range(first, last):
-        add_up(start[k], split[k], 0, n_folds, counts, scratch.values)
-        add_up(split[k], stop[k], n_folds, n_folds, counts, scratch.values)
+        add_up(start[k], split[k], n_folds, -1, counts, left)
+        add_up(split[k], stop[k], n_folds, -1, counts, right)
         entries = slice(counts.offsets[start[k] * n_folds], counts.offsets[stop[k] * n_folds])
-        met = meet(k, counts.feature[entries], scratch.seen_at, scratch.met)
-        of_side = members.of_side[k].copy()
+        met = meet(k, counts.feature[entries], seen_at, room)
+        own_alpha, weights = alpha[met], room_for_weights[: len(met)]
+        leave_out(met, left, other_left)
+        leave_out(met, right, other_right)
         intercept, background = members.intercept[k].copy(), members.background[k].copy()
-        if rule != MULTINOMIAL:
-            complete(rule, alpha, met, scratch, of_side, intercept, background)
-        make_members(rule, alpha, met, scratch, of_side)
+        for f in range(n_folds):
+            others = other_left[f, : len(met)], other_right[f, : len(met)]
+            more = make_weights(rule, own_alpha, *others, n_features, members.of_side[k, f], weights)
+            intercept[f] += more[0]
+            background[f] += more[1]
+            put(met, weights, left[f])
         score_node(
             rows.leaf_offset[start[k]],
             rows.leaf_offset[stop[k]],
             rows,
-            scratch.values,
+            left,
             intercept,
             background,
             members.is_trained[k],
             out[pair_offsets[k] : pair_offsets[k + 1]],
         )
+        weights[:] = 0.0
         for f in range(n_folds):
-            for s in range(len(met)):
-                scratch.values[f, np.uintp(met[s])] = 0.0
+            put(met, weights, left[f])
