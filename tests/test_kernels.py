@@ -12,10 +12,10 @@ from dichotomies._kernels.elementary import sum_of_logs, take_exponentials, take
 def test_a_kernel_works_where_numba_can_write_its_cache_nowhere(monkeypatch):
     compile_uncached = numba.njit
 
-    def nowhere(cache=False, **options):
+    def nowhere(*function, cache=False, **options):
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
-        return compile_uncached(**options)
+        return compile_uncached(*function, **options)
 
     monkeypatch.setattr(numba, "njit", nowhere)
 

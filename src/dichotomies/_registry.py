@@ -30,6 +30,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self._package = package
         self._classes: dict[str, Callable[..., T]] = {}
+        self._is_complete = False
 
     def register(self, name: str) -> Callable[[C], C]:
         """Class decorator: make the class available as `name`."""
@@ -44,8 +45,10 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """All names, sorted."""
-        for module in iter_modules(import_module(self._package).__path__, self._package + "."):
-            import_module(module.name)
+        if not self._is_complete:
+            for module in iter_modules(import_module(self._package).__path__, self._package + "."):
+                import_module(module.name)
+            self._is_complete = True
         return sorted(self._classes)
 
     def create(self, name: str, **params: Any) -> T:

@@ -52,6 +52,18 @@ class Members(NamedTuple):
     is_trained: BoolArray
 
 
+class Full(NamedTuple):
+    """The nodes' models of all folds, see `sparse_nodes.node_weights`."""
+
+    of_side: FloatArray
+    is_trained: BoolArray
+    intercept: FloatArray
+    background: FloatArray
+    sizes: IntArray
+    feature: IntArray
+    value: FloatArray
+
+
 @kernel
 def leave_out(met: IntArray, values: FloatArray, others: FloatArray) -> None:
     """Write the sums of features over all folds but each, given their sums over each fold, which become 0.
@@ -86,6 +98,22 @@ def add(values: FloatArray, out: FloatArray) -> None:
     """Add values to the first of others."""
     for i in range(len(values)):
         out[i] += values[i]
+
+
+@kernel
+def total_counts(
+    met: IntArray, left: FloatArray, right: FloatArray, feature: IntArray, counts: FloatArray
+) -> int:
+    """From sums over all folds but each, those over all; see `sparse_nodes.take_counts`."""
+    n, times = 0, len(left) - 1
+    in_left, in_right = np.zeros(len(met)), np.zeros(len(met))
+    for fold in range(len(left)):
+        add(left[fold, : len(met)], in_left)
+        add(right[fold, : len(met)], in_right)
+    for s in range(len(met)):
+        feature[n], counts[0, n], counts[1, n] = met[s], in_left[s] / times, in_right[s] / times
+        n += in_left[s] + in_right[s] > 0.0
+    return n
 
 
 @kernel
@@ -143,6 +171,7 @@ def score_own_rows(
     rows: Rows,
     counts: Counts,
     members: Members,
+    full: Full,
     start: IntArray,
     split: IntArray,
     stop: IntArray,
@@ -150,8 +179,11 @@ def score_own_rows(
     last: int,
     pair_offsets: IntArray,
     out: FloatArray,
-) -> None:
+) -> int:
     """Score the rows of nodes `first` to `last` by models that have not seen their fold.
+
+    On the way, write the active features of the models of all folds, unless there is no room for them;
+    return how many there are.
 
     Parameters
     ----------
@@ -166,7 +198,8 @@ def score_own_rows(
     # Sums over the left side in each fold and over the right; later weights take the place of the left.
     left, right = np.zeros((n_folds, n_features)), np.zeros((n_folds, n_features))
     other_left, other_right = np.empty((n_folds, n_features)), np.empty((n_folds, n_features))
-    room_for_weights = np.empty(n_features)
+    room_for_weights, taken = np.empty(n_features), np.empty((2, n_features + 1))
+    end = 0
     for k in range(first, last):
         add_up(start[k], split[k], n_folds, -1, counts, left)
         add_up(split[k], stop[k], n_folds, -1, counts, right)
@@ -175,6 +208,16 @@ def score_own_rows(
         own_alpha, weights = alpha[met], room_for_weights[: len(met)]
         leave_out(met, left, other_left)
         leave_out(met, right, other_right)
+        full.sizes[k] = 0
+        if full.is_trained[k] and len(full.feature) > 0:
+            n = total_counts(met, other_left, other_right, full.feature[end:], taken)
+            full.sizes[k], entry = n, slice(end, end + n)
+            sides = taken[0, :n], taken[1, :n]
+            own = alpha[full.feature[entry]]
+            more = make_weights(rule, own, *sides, n_features, full.of_side[k], full.value[entry])
+            full.intercept[k] += more[0]
+            full.background[k] += more[1]
+            end += n
         intercept, background = members.intercept[k].copy(), members.background[k].copy()
         for f in range(n_folds):
             others = other_left[f, : len(met)], other_right[f, : len(met)]
@@ -195,3 +238,4 @@ def score_own_rows(
         weights[:] = 0.0
         for f in range(n_folds):
             put(met, weights, left[f])
+    return end

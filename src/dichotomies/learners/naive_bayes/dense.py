@@ -82,8 +82,10 @@ class DenseCounts:
             logs /= -logs.sum(axis=2, keepdims=True)
         return logs[:, 0] - logs[:, 1], np.zeros(len(logs))
 
-    def out_of_fold(self, task: NodeTask, X: Any, folds: IntArray, effort: Effort) -> FloatArray:
-        """Scores of `task.own_pairs()` by models that have not seen the row's fold."""
+    def out_of_fold(
+        self, task: NodeTask, X: Any, folds: IntArray, effort: Effort, *, with_full: bool
+    ) -> tuple[FloatArray, DenseWeights | None]:
+        """Scores of `task.own_pairs()` by models that have not seen the row's fold, and `weights()`."""
         pairs = np.concatenate([[0], np.cumsum(task.node_size)])
         out = np.full(pairs[-1], np.nan)
         first = task.leaf_offset[task.tree.start]
@@ -105,4 +107,4 @@ class DenseCounts:
                 progress=progress if is_last else None,
                 shared_memory=True,
             )
-        return out
+        return out, self.weights() if with_full else None

@@ -229,8 +229,10 @@ class GaussianMoments:
         floor: FloatArray = self.rule.var_smoothing * largest
         return np.where(floor > 0, floor, 1.0)
 
-    def out_of_fold(self, task: NodeTask, X: Matrix, folds: IntArray, effort: Effort) -> FloatArray:
-        """Scores of `task.own_pairs()` by models that have not seen the row's fold."""
+    def out_of_fold(
+        self, task: NodeTask, X: Matrix, folds: IntArray, effort: Effort, *, with_full: bool
+    ) -> tuple[FloatArray, GaussianNodes | None]:
+        """Scores of `task.own_pairs()` by models that have not seen the row's fold, and `weights()`."""
         tree = task.tree
         pairs = np.concatenate([[0], np.cumsum(task.node_size)])
         out = np.full(pairs[-1], np.nan)
@@ -248,7 +250,7 @@ class GaussianMoments:
 
             progress = effort.progress(f"scoring fold {fold + 1} of {self.groups.n_folds}")
             run(score, batches, n_jobs=effort.n_jobs, progress=progress, shared_memory=True)
-        return out
+        return out, self.weights() if with_full else None
 
 
 def _leaf_parents(tree: ClassTree) -> IntArray:

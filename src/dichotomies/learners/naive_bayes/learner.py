@@ -29,8 +29,13 @@ class Statistics(Protocol):
     def weights(self, fold: int | None = None, effort: Effort | None = None, title: str = "") -> NodeScorer:
         """The nodes, learned from all rows or from all but those of a fold."""
 
-    def out_of_fold(self, task: NodeTask, X: Matrix, folds: IntArray, effort: Effort) -> FloatArray:
-        """Scores of `task.own_pairs()` by models that have not seen the row's fold."""
+    def out_of_fold(
+        self, task: NodeTask, X: Matrix, folds: IntArray, effort: Effort, *, with_full: bool
+    ) -> tuple[FloatArray, NodeScorer | None]:
+        """Scores of `task.own_pairs()` by models that have not seen the row's fold.
+
+        Where `with_full`, also what `weights()` gives: both follow from the same sums.
+        """
 
 
 @LEARNERS.register("naive-bayes")
@@ -92,9 +97,13 @@ class NaiveBayesLearner(Learner):
             self._scorer(statistics, f, effort, f"fold {f + 1} of {n_folds}: ")
             for f in range(n_folds if Wanted.MEMBERS in wanted else 0)
         ]
-        scores = statistics.out_of_fold(task, X, folds, effort) if Wanted.SCORES in wanted else None
-        full = self._scorer(statistics, None, effort, "") if Wanted.FULL in wanted else None
-        return CrossFitted(full, members, scores)
+        with_full = Wanted.FULL in wanted
+        if Wanted.SCORES not in wanted:
+            return CrossFitted(
+                self._scorer(statistics, None, effort, "") if with_full else None, members, None
+            )
+        scores, full = statistics.out_of_fold(task, X, folds, effort, with_full=with_full)
+        return CrossFitted(None if full is None else self._reading(full), members, scores)
 
     def _readable(self, X: Matrix) -> Matrix:
         """The rows as the rule reads them."""
@@ -111,7 +120,10 @@ class NaiveBayesLearner(Learner):
         return kind.of(self._rule, groups, X, effort)
 
     def _scorer(self, statistics: Statistics, fold: int | None, effort: Effort, title: str) -> NodeScorer:
-        scorer = statistics.weights(fold, effort, title)
+        return self._reading(statistics.weights(fold, effort, title))
+
+    def _reading(self, scorer: NodeScorer) -> NodeScorer:
+        """Nodes that read rows as the rule does."""
         if isinstance(self._rule, GaussianRule) or self._rule.threshold is None:
             return scorer
         return Binarised(self._rule, scorer)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dichotomies._kernels.naive_bayes.class_counts import sum_active
 from dichotomies._kernels.naive_bayes.sparse_nodes import Counts, by_feature, node_weights
-from dichotomies._kernels.naive_bayes.sparse_out_of_fold import Members, Rows, score_own_rows
+from dichotomies._kernels.naive_bayes.sparse_out_of_fold import Full, Members, Rows, score_own_rows
 from dichotomies._parallel import even_batches, run
 from dichotomies.learners.base import Effort
 from dichotomies.learners.weights import SparseWeights
@@ -86,34 +86,32 @@ class SparseCounts:
     ) -> SparseWeights:
         """The nodes' weights, learned from all rows or from all but those of a fold."""
         effort = effort or Effort()
-        sides, background = self.background(fold)
-        intercept, slope = background.intercept.copy(), background.weight.copy()
-        sizes = np.empty(self.tree.n_nodes, dtype=np.int64)
+        entries = Entries.of(self, fold)
         kept = self.groups.n_folds, -1 if fold is None else fold
-        given = self.smoothing.rule, self.alpha, self._counts, *kept, background.of_side, sides.is_trained
-        active = self.offsets[:: self.groups.n_folds]
-        room = np.minimum(active[self.tree.stop] - active[self.tree.start], len(self.alpha)) + 1
+        of_side, is_trained = entries.background.of_side, entries.sides.is_trained
+        given = self.smoothing.rule, self.alpha, self._counts, *kept, of_side, is_trained
 
-        def work(batch: range) -> tuple[range, Any, FloatArray]:
-            size = room[batch.start : batch.stop].sum()  # most of it is never touched
-            feature, value = np.empty(size, dtype=np.int32), np.empty(size)
+        def work(batch: range) -> Part:
+            feature, value = entries.room(batch)
             nodes = self.tree.start, self.tree.split, self.tree.stop, batch.start, batch.stop
-            n = node_weights(*given, *nodes, intercept, slope, sizes, feature, value)
-            return batch, feature[:n].copy(), value[:n].copy()
+            written = entries.intercept, entries.slope, entries.sizes, feature, value
+            n = node_weights(*given, *nodes, *written)
+            return Part(batch, feature[:n].copy(), value[:n].copy())
 
         progress = effort.progress(f"{title}training {self.tree.n_nodes} nodes")
-        batches = [(batch,) for batch in even_batches(room, effort.n_jobs)]
-        parts = run(work, batches, n_jobs=effort.n_jobs, progress=progress, shared_memory=True)
-        intercept = np.where(sides.is_trained, intercept, sides.constant)
-        slope = np.where(sides.is_trained, slope, 0.0)
-        return SparseWeights(intercept, slope, sides.is_trained, *_by_feature(parts, sizes, len(self.alpha)))
+        batches = [(batch,) for batch in even_batches(entries.most, effort.n_jobs)]
+        return entries.weights(
+            run(work, batches, n_jobs=effort.n_jobs, progress=progress, shared_memory=True)
+        )
 
     @property
     def _counts(self) -> Counts:
         return Counts(self.offsets, self.feature, self.count)
 
-    def out_of_fold(self, task: NodeTask, X: Any, folds: IntArray, effort: Effort) -> FloatArray:
-        """Scores of `task.own_pairs()` by models that have not seen the row's fold."""
+    def out_of_fold(
+        self, task: NodeTask, X: Any, folds: IntArray, effort: Effort, *, with_full: bool
+    ) -> tuple[FloatArray, SparseWeights | None]:
+        """Scores of `task.own_pairs()` by models that have not seen the row's fold, and `weights()`."""
         known = [self.background(f) for f in range(self.groups.n_folds)]
         members = Members(
             np.stack([background.of_side for _, background in known], axis=1),
@@ -132,27 +130,91 @@ class SparseCounts:
             folds[task.row_order],
             np.asarray(by_leaf.sum(axis=1, dtype=np.float64)).ravel(),
         )
-        nodes = tree.start, tree.split, tree.stop
-        given = self.smoothing.rule, self.alpha, rows, self._counts, members, *nodes
+        entries, together = Entries.of(self, None), with_full and self.groups.n_folds > 1
+        given = self.smoothing.rule, self.alpha, rows, self._counts, members
 
-        def score(batch: range) -> None:
-            score_own_rows(*given, batch.start, batch.stop, pairs, out)
+        def score(batch: range) -> Part:
+            feature, value = entries.room(batch if together else range(0))
+            full = Full(
+                entries.background.of_side,
+                entries.sides.is_trained,
+                entries.intercept,
+                entries.slope,
+                entries.sizes,
+                feature,
+                value,
+            )
+            nodes = tree.start, tree.split, tree.stop, batch.start, batch.stop
+            n = score_own_rows(*given, full, *nodes, pairs, out)
+            return Part(batch, feature[:n].copy(), value[:n].copy())
 
         progress = effort.progress(f"scoring out of fold at {tree.n_nodes} nodes")
         batches = [(batch,) for batch in even_batches(task.node_size, effort.n_jobs)]
-        run(score, batches, n_jobs=effort.n_jobs, progress=progress, shared_memory=True)
-        return out
+        parts = run(score, batches, n_jobs=effort.n_jobs, progress=progress, shared_memory=True)
+        if together:
+            return out, entries.weights(parts)
+        return out, self.weights(None, effort) if with_full else None
 
 
-def _by_feature(
-    parts: list[tuple[range, Any, FloatArray]], sizes: IntArray, n_features: int
-) -> tuple[IntArray, IntArray, FloatArray]:
+class Part(NamedTuple):
+    """The active features of some nodes and how far their weights are from the background."""
+
+    nodes: range
+    feature: Any
+    value: FloatArray
+
+
+@dataclass(frozen=True)
+class Entries:
+    """What becomes of the nodes while their active features are written.
+
+    Attributes
+    ----------
+    intercept, slope, sizes, most : (n_nodes,)
+        Intercepts, weights of inactive features, and how many active features there are, and may be.
+    """
+
+    n_features: int
+    sides: Sides
+    background: Background
+    intercept: FloatArray
+    slope: FloatArray
+    sizes: IntArray
+    most: IntArray
+
+    @classmethod
+    def of(cls, counts: SparseCounts, fold: int | None) -> Entries:
+        """Before anything is written."""
+        sides, background = counts.background(fold)
+        active, tree = counts.offsets[:: counts.groups.n_folds], counts.tree
+        n_features, written = len(counts.alpha), np.empty(tree.n_nodes, dtype=np.int64)
+        most = np.minimum(active[tree.stop] - active[tree.start], n_features) + 1
+        given = background.intercept.copy(), background.weight.copy()
+        return cls(n_features, sides, background, *given, written, most)
+
+    def room(self, nodes: range) -> tuple[Any, FloatArray]:
+        """For the active features of some nodes; most of it is never touched."""
+        size = self.most[nodes.start : nodes.stop].sum()
+        return np.empty(size, dtype=np.int32), np.empty(size)
+
+    def weights(self, parts: list[Part]) -> SparseWeights:
+        """The nodes, when all is written; the list is emptied."""
+        is_trained = self.sides.is_trained
+        return SparseWeights(
+            np.where(is_trained, self.intercept, self.sides.constant),
+            np.where(is_trained, self.slope, 0.0),
+            is_trained,
+            *_by_feature(parts, self.sizes, self.n_features),
+        )
+
+
+def _by_feature(parts: list[Part], sizes: IntArray, n_features: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Entries sorted by feature, and by node within a feature: offsets, nodes and values.
 
     Parameters
     ----------
-    parts : list of (nodes, features, values)
-        Entries node after node; `sizes` has the number of each node's. The list is emptied.
+    sizes : (n_nodes,)
+        How many there are of each node.
     """
     counts = sum(np.bincount(feature, minlength=n_features) for _, feature, _ in parts)
     offsets = np.concatenate([[0], np.cumsum(counts)])
