@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
@@ -188,7 +189,9 @@ def _rows(arithmetic: float, memory: float) -> list[list[str]]:
 def _bytes(X: Any, scorer: Any) -> float:
     """Size of the data and of every array of a scorer."""
     data = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
-    return float(data + sum(part.nbytes for part in vars(scorer).values() if isinstance(part, np.ndarray)))
+    parts = [getattr(scorer, field.name) for field in fields(scorer)]
+    arrays = [array for part in parts for array in (part if isinstance(part, tuple) else (part,))]
+    return float(data + sum(array.nbytes for array in arrays))
 
 
 if __name__ == "__main__":
