@@ -32,9 +32,9 @@ def test_the_same_model_gives_the_same_bytes(path):
 
 def test_any_reader_of_safetensors_reads_the_arrays(path):
     with safe_open(path, framework="numpy") as file:
-        mean = file.get_tensor("_scorer.mean")
+        center = file.get_tensor("_scorer.center")
         assert "nested-dichotomy-classifier" in file.metadata()["dichotomies"]
-    np.testing.assert_array_equal(mean, model("naive-bayes gaussian")._scorer.mean)
+    np.testing.assert_array_equal(center, model("naive-bayes gaussian")._scorer.center)
 
 
 @pytest.mark.parametrize("part", range(40))

@@ -56,8 +56,8 @@ class GaussianNodes:
 
     Attributes
     ----------
-    scores : Quadratic
-        What the features add to the log-odds.
+    center, square, linear : (n_nodes, n_features)
+        What the features add to the log-odds, see `Quadratic`.
     constant : (n_nodes,)
         What does not depend on the features.
     is_trained : (n_nodes,)
@@ -65,15 +65,22 @@ class GaussianNodes:
         A typical row, which features are taken relative to for matrix products.
     """
 
-    scores: Quadratic
+    center: FloatArray
+    square: FloatArray
+    linear: FloatArray
     constant: FloatArray
     is_trained: BoolArray
     shift: FloatArray
 
+    @property
+    def scores(self) -> Quadratic:
+        """As kernels take them."""
+        return Quadratic(self.center, self.square, self.linear)
+
     @cached_property
     def expanded(self) -> Expanded:
         """The scores as quadratic functions, for matrix products."""
-        n_nodes, n_features = self.scores.center.shape
+        n_nodes, n_features = self.center.shape
         coefficients = np.empty((2 * n_features, n_nodes))
         constant, n_steep = self.constant.copy(), np.empty(n_features, dtype=np.int64)
         given = self.scores, self.shift, _STEEPEST
@@ -104,8 +111,8 @@ class GaussianNodes:
 
     def check_fits(self, n_nodes: int, n_features: int) -> None:
         """Refuse arrays of other shapes; see `NodeScorer`."""
-        for name in ("mean", "half_precision"):
-            expect_array(getattr(self, name), "float", (n_nodes, 2, n_features), name)
+        for name in ("center", "square", "linear"):
+            expect_array(getattr(self, name), "float", (n_nodes, n_features), name)
         expect_array(self.constant, "float", (n_nodes,), "constant")
         expect_array(self.is_trained, "boolean", (n_nodes,), "is_trained")
         expect_array(self.shift, "float", (n_features,), "shift")
@@ -201,7 +208,7 @@ class GaussianMoments:
         kernels.node_parameters(tree.left, tree.right, *given, scores, constant)
         constant += self.rule.prior.log_odds(tree, sides)
         constant = np.where(sides.is_trained, constant, sides.constant)
-        return GaussianNodes(scores, constant, sides.is_trained, self.shift)
+        return GaussianNodes(*scores, constant, sides.is_trained, self.shift)
 
     @cached_property
     def _leaves_and_nodes(self) -> tuple[Moments, Moments]:
