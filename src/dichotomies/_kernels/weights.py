@@ -11,6 +11,11 @@ from dichotomies._kernels.compile import kernel, vector_kernel
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
 
+#: A feature's entries are spread over all nodes where it occurs this often in the rows at hand and has
+#: entries at one of so many nodes, so that vector instructions can add them.
+_OFTEN, _MANY = 4, 3
+_TILE = 256
+
 
 @vector_kernel
 def dense_pairs(
@@ -85,6 +90,66 @@ def score_own_rows(
 
 
 @kernel
+def common_features(indices: IntArray, feature_offsets: IntArray, most: int, n_nodes: int) -> IntArray:
+    """Number the features that are worth spreading over all nodes from 0, -1 for the others.
+
+    They occur often in the rows and have entries at many nodes; no more than `most`.
+    """
+    n_features = len(feature_offsets) - 1
+    number: IntArray = np.full(n_features, -1, dtype=np.int32)
+    count, n_common = np.zeros(n_features, dtype=np.int32), 0
+    for j in indices:
+        count[j] += 1
+        many = _MANY * (feature_offsets[j + 1] - feature_offsets[j]) >= n_nodes
+        if count[j] == _OFTEN and many and n_common < most:
+            number[j] = n_common
+            n_common += 1
+    return number
+
+
+@kernel
+def spread(
+    number: IntArray,
+    feature_offsets: IntArray,
+    node: IntArray,
+    value: FloatArray,
+    first: int,
+    out: FloatArray,
+) -> None:
+    """Write out the entries of numbered features from node `first` on, zero where there is none."""
+    last = first + out.shape[1]
+    out[:] = 0.0
+    for j in range(len(number)):
+        if number[j] >= 0:
+            entries = node[feature_offsets[j] : feature_offsets[j + 1]]
+            for place in range(np.searchsorted(entries, first), len(entries)):
+                if entries[place] >= last:
+                    break
+                out[number[j], np.uintp(entries[place] - first)] = value[feature_offsets[j] + place]
+
+
+@kernel
+def add_common(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    number: IntArray,
+    weights: FloatArray,
+    first: int,
+    out: FloatArray,
+) -> None:
+    """Add the part of numbered features, whose weights are `weights`, to the scores of CSR rows."""
+    for i in range(len(indptr) - 1):
+        row = out[i][first : first + weights.shape[1]]
+        for place in range(indptr[i], indptr[i + 1]):
+            x, j = data[place], number[indices[place]]
+            if j >= 0:
+                own = weights[np.uintp(j)]
+                for k in range(len(row)):
+                    row[k] += x * own[k]
+
+
+@kernel
 def sparse_products(
     data: FloatArray,
     indices: IntArray,
@@ -111,18 +176,28 @@ def sparse_products(
     out : (n_rows, n_nodes)
         Scores, written in full.
     """
-    for i in range(len(indptr) - 1):
+    n_rows, n_nodes = out.shape
+    number = common_features(indices, feature_offsets, n_rows, n_nodes)
+    for i in range(n_rows):
         total = 0.0
         for place in range(indptr[i], indptr[i + 1]):
             total += data[place]
         row = out[i]
-        for k in range(len(intercept)):
+        for k in range(n_nodes):
             row[k] = intercept[k] + background[k] * total
         for place in range(indptr[i], indptr[i + 1]):
             x, j = data[place], indices[place]
-            for entry in range(feature_offsets[j], feature_offsets[j + 1]):
-                # Unsigned, a node number is never taken to be counted from the end.
-                row[np.uintp(node[entry])] += x * value[entry]
+            if number[j] < 0:
+                for entry in range(feature_offsets[j], feature_offsets[j + 1]):
+                    # Unsigned, a node number is never taken to be counted from the end.
+                    row[np.uintp(node[entry])] += x * value[entry]
+    n_common = number.max() + 1
+    if n_common:
+        for first in range(0, n_nodes, _TILE):
+            last = min(first + _TILE, n_nodes)
+            weights = np.empty((n_common, last - first))
+            spread(number, feature_offsets, node, value, first, weights)
+            add_common(data, indices, indptr, number, weights, first, out)
 
 
 @kernel

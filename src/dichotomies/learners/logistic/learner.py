@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class LogisticLearner(Learner):
     """Logistic regression with an L2 penalty: the optimum that scikit-learn's solvers approach.
 
-    Small nodes are solved by the Gram matrix of their rows, large ones by truncated Newton steps; what a fold
-    leaves of a node starts from the solution for all of it.
+    Small nodes are solved by the Gram matrix of their rows, large ones by truncated Newton steps on
+    dense rows, where what a fold leaves of a node starts from the solution for all of it, and on sparse rows
+    by dual coordinate ascent, all folds at once.
 
     Attributes
     ----------

@@ -12,7 +12,8 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from dichotomies._kernels.newton.node import Nodes, Results
-from dichotomies._kernels.newton.visit import count_active, train_dense, train_sparse
+from dichotomies._kernels.newton.sparse import count_active, train_sparse
+from dichotomies._kernels.newton.visit import train_dense
 from dichotomies._parallel import even_batches, run
 from dichotomies.learners.logistic.rotation import no_axes, principal_axes
 from dichotomies.learners.weights import DenseWeights, SparseWeights
