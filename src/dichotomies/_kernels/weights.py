@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 #: A feature's entries are spread over all nodes where it occurs this often in the rows at hand and has
 #: entries at one of so many nodes, so that vector instructions can add them.
 _OFTEN, _MANY = 4, 3
-_TILE = 256
 
 
 @vector_kernel
@@ -109,44 +108,23 @@ def common_features(indices: IntArray, feature_offsets: IntArray, most: int, n_n
 
 @kernel
 def spread(
-    number: IntArray,
-    feature_offsets: IntArray,
-    node: IntArray,
-    value: FloatArray,
-    first: int,
-    out: FloatArray,
-) -> None:
-    """Write out the entries of numbered features from node `first` on, zero where there is none."""
-    last = first + out.shape[1]
-    out[:] = 0.0
+    number: IntArray, feature_offsets: IntArray, node: IntArray, value: FloatArray, n_nodes: int
+) -> FloatArray:
+    """Write out the entries of numbered features: one row each, zero where a node has no entry."""
+    out = np.zeros((number.max() + 1, n_nodes))
     for j in range(len(number)):
         if number[j] >= 0:
-            entries = node[feature_offsets[j] : feature_offsets[j + 1]]
-            for place in range(np.searchsorted(entries, first), len(entries)):
-                if entries[place] >= last:
-                    break
-                out[number[j], np.uintp(entries[place] - first)] = value[feature_offsets[j] + place]
+            row = out[number[j]]
+            for entry in range(feature_offsets[j], feature_offsets[j + 1]):
+                row[np.uintp(node[entry])] = value[entry]
+    return out
 
 
 @kernel
-def add_common(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
-    number: IntArray,
-    weights: FloatArray,
-    first: int,
-    out: FloatArray,
-) -> None:
-    """Add the part of numbered features, whose weights are `weights`, to the scores of CSR rows."""
-    for i in range(len(indptr) - 1):
-        row = out[i][first : first + weights.shape[1]]
-        for place in range(indptr[i], indptr[i + 1]):
-            x, j = data[place], number[indices[place]]
-            if j >= 0:
-                own = weights[np.uintp(j)]
-                for k in range(len(row)):
-                    row[k] += x * own[k]
+def add_multiple(x: float, values: FloatArray, out: FloatArray) -> None:
+    """Add x times the values."""
+    for k in range(len(out)):
+        out[k] += x * values[k]
 
 
 @kernel
@@ -177,7 +155,9 @@ def sparse_products(
         Scores, written in full.
     """
     n_rows, n_nodes = out.shape
+    # Zeros added do not change a sum: whether a feature is spread makes no difference to the scores.
     number = common_features(indices, feature_offsets, n_rows, n_nodes)
+    common = spread(number, feature_offsets, node, value, n_nodes)
     for i in range(n_rows):
         total = 0.0
         for place in range(indptr[i], indptr[i + 1]):
@@ -187,17 +167,12 @@ def sparse_products(
             row[k] = intercept[k] + background[k] * total
         for place in range(indptr[i], indptr[i + 1]):
             x, j = data[place], indices[place]
-            if number[j] < 0:
-                for entry in range(feature_offsets[j], feature_offsets[j + 1]):
-                    # Unsigned, a node number is never taken to be counted from the end.
-                    row[np.uintp(node[entry])] += x * value[entry]
-    n_common = number.max() + 1
-    if n_common:
-        for first in range(0, n_nodes, _TILE):
-            last = min(first + _TILE, n_nodes)
-            weights = np.empty((n_common, last - first))
-            spread(number, feature_offsets, node, value, first, weights)
-            add_common(data, indices, indptr, number, weights, first, out)
+            if number[j] >= 0:
+                add_multiple(x, common[number[j]], row)
+                continue
+            for entry in range(feature_offsets[j], feature_offsets[j + 1]):
+                # Unsigned, a node number is never taken to be counted from the end.
+                row[np.uintp(node[entry])] += x * value[entry]
 
 
 @kernel
