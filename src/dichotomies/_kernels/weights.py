@@ -11,10 +11,6 @@ from dichotomies._kernels.compile import kernel, vector_kernel
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
 
-#: A feature's entries are spread over all nodes where it occurs this often in the rows at hand and has
-#: entries at one of so many nodes, so that vector instructions can add them.
-_OFTEN, _MANY = 4, 3
-
 
 @vector_kernel
 def dense_pairs(
@@ -89,35 +85,15 @@ def score_own_rows(
 
 
 @kernel
-def common_features(indices: IntArray, feature_offsets: IntArray, most: int, n_nodes: int) -> IntArray:
-    """Number the features that are worth spreading over all nodes from 0, -1 for the others.
-
-    They occur often in the rows and have entries at many nodes; no more than `most`.
-    """
-    n_features = len(feature_offsets) - 1
-    number: IntArray = np.full(n_features, -1, dtype=np.int32)
-    count, n_common = np.zeros(n_features, dtype=np.int32), 0
-    for j in indices:
-        count[j] += 1
-        many = _MANY * (feature_offsets[j + 1] - feature_offsets[j]) >= n_nodes
-        if count[j] == _OFTEN and many and n_common < most:
-            number[j] = n_common
-            n_common += 1
-    return number
-
-
-@kernel
 def spread(
-    number: IntArray, feature_offsets: IntArray, node: IntArray, value: FloatArray, n_nodes: int
-) -> FloatArray:
-    """Write out the entries of numbered features: one row each, zero where a node has no entry."""
-    out = np.zeros((number.max() + 1, n_nodes))
-    for j in range(len(number)):
-        if number[j] >= 0:
-            row = out[number[j]]
-            for entry in range(feature_offsets[j], feature_offsets[j + 1]):
-                row[np.uintp(node[entry])] = value[entry]
-    return out
+    features: IntArray, feature_offsets: IntArray, node: IntArray, value: FloatArray, out: FloatArray
+) -> None:
+    """Write out the entries of some features: one row each, zero where a node has no entry."""
+    out[:] = 0.0
+    for i in range(len(features)):
+        for entry in range(feature_offsets[features[i]], feature_offsets[features[i] + 1]):
+            # Unsigned, a node number is never taken to be counted from the end.
+            out[i, np.uintp(node[entry])] = value[entry]
 
 
 @kernel
@@ -137,6 +113,8 @@ def sparse_products(
     feature_offsets: IntArray,
     node: IntArray,
     value: FloatArray,
+    place_among_common: IntArray,
+    common: FloatArray,
     out: FloatArray,
 ) -> None:
     """Score CSR rows at every node.
@@ -151,13 +129,14 @@ def sparse_products(
         Where each feature's entries begin, and the end.
     node, value : (n_entries,)
         Entries: a node, in ascending order, and how far the feature's weight is from the background.
+    place_among_common : (n_features,)
+        The row of `common` that a feature's entries are spread to, or -1.
+    common : (n_common, n_nodes)
+        Entries of features that have them at many nodes, spread so that vector instructions can add them.
     out : (n_rows, n_nodes)
         Scores, written in full.
     """
     n_rows, n_nodes = out.shape
-    # Zeros added do not change a sum: whether a feature is spread makes no difference to the scores.
-    number = common_features(indices, feature_offsets, n_rows, n_nodes)
-    common = spread(number, feature_offsets, node, value, n_nodes)
     for i in range(n_rows):
         total = 0.0
         for place in range(indptr[i], indptr[i + 1]):
@@ -167,11 +146,10 @@ def sparse_products(
             row[k] = intercept[k] + background[k] * total
         for place in range(indptr[i], indptr[i + 1]):
             x, j = data[place], indices[place]
-            if number[j] >= 0:
-                add_multiple(x, common[number[j]], row)
+            if place_among_common[j] >= 0:
+                add_multiple(x, common[place_among_common[j]], row)
                 continue
             for entry in range(feature_offsets[j], feature_offsets[j + 1]):
-                # Unsigned, a node number is never taken to be counted from the end.
                 row[np.uintp(node[entry])] += x * value[entry]
 
 

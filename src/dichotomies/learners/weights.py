@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products
+from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products, spread
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import expect_array, expect_indices, expect_offsets
 
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
+
+#: A feature is common where it has entries at one of so many nodes; common ones are spread over all nodes,
+#: as many as fit into so many bytes.
+_MANY, _COMMON_BYTES = 3, 256 * 2**20
 
 
 @savable("dense-weights")
@@ -84,7 +89,7 @@ class SparseWeights:
         """Log-odds of going left for each row at each node: one sparse product."""
         X = _as_sparse(X)
         out = np.empty((X.shape[0], len(self.intercept)))
-        sparse_products(X.data, X.indices, X.indptr, *self._arrays, out)
+        sparse_products(X.data, X.indices, X.indptr, *self._arrays, *self._common, out)
         return out
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
@@ -103,6 +108,20 @@ class SparseWeights:
         expect_array(self.value, "float", (len(self.node),), "value")
         expect_offsets(self.feature_offsets, n_features, len(self.node), "feature_offsets")
         expect_indices(self.node, 0, n_nodes, "node")
+
+    @cached_property
+    def _common(self) -> tuple[IntArray, FloatArray]:
+        """Which features have entries at many nodes, and these written out; see `sparse_products`."""
+        n_nodes = len(self.intercept)
+        n_entries = np.diff(self.feature_offsets)
+        most = _COMMON_BYTES // (8 * n_nodes)
+        features = np.argsort(-n_entries, kind="stable")[:most]
+        features = features[_MANY * n_entries[features] >= n_nodes]
+        place = np.full(len(n_entries), -1, dtype=np.int32)
+        place[features] = np.arange(len(features))
+        weights = np.empty((len(features), n_nodes))
+        spread(features, self.feature_offsets, self.node, self.value, weights)
+        return place, weights
 
     @property
     def _arrays(self) -> tuple[FloatArray, FloatArray, IntArray, IntArray, FloatArray]:
