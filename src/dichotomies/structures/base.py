@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,14 +23,36 @@ if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, IntArray, LabelArray, Matrix
 
 
+class TreeJudge(Protocol):
+    """Says how good a whole tree is."""
+
+    def __call__(self, tree: ClassTree, *, max_rows: int, seed: int) -> float:
+        """Mean out-of-fold NLL of the tree on at most about `max_rows` rows; the same for the same seed."""
+
+
 @dataclass(frozen=True)
 class GrowingTask:
-    """What a structure may look at: the rows, the codes of their classes and their weights."""
+    """What a structure may look at.
+
+    Attributes
+    ----------
+    X : array or CSR matrix of shape (n_rows, n_features), or None
+        The features.
+    codes : (n_rows,)
+        The codes of the rows' classes, positions in `classes`.
+    classes : (n_classes,)
+        The labels, sorted.
+    sample_weight : (n_rows,) or None
+        The weights of the rows.
+    judge : TreeJudge or None
+        How good a tree is with the base learner that will be trained on it; None where there is none.
+    """
 
     X: Matrix
     codes: IntArray
     classes: LabelArray
     sample_weight: FloatArray | None = None
+    judge: TreeJudge | None = None
 
     @property
     def n_classes(self) -> int:

@@ -1,0 +1,172 @@
+"""A point for every class, in few dimensions: what structures that cluster classes look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array, issparse
+
+from dichotomies.structures.class_sums import class_sums, row_chunks
+
+if TYPE_CHECKING:
+    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies.structures.base import GrowingTask
+    from dichotomies.structures.class_sums import ClassSums
+
+METRICS = ("auto", "raw", "within", "cosine")
+
+#: Up to this many features, the centroids are taken as they are.
+MANY_FEATURES = 512
+#: Dimensions that more features are reduced to.
+N_COMPONENTS = 100
+#: Added to the covariance within classes, as a share of its mean diagonal.
+_RIDGE = 0.01
+#: Steps of subspace iteration: enough for distances, more than usual for a randomised decomposition.
+_N_STEPS = 6
+#: Features multiplied with at a time.
+_FEATURE_BLOCK = 2**15
+
+
+@dataclass(frozen=True)
+class ClassPoints:
+    """The classes as points.
+
+    Attributes
+    ----------
+    order : (k,)
+        Class codes in an order given by their rows, for structures that renaming must not change.
+    points : (k, r)
+        By class code; distances between them say how easily classes are told apart.
+    weight : (k,)
+        By class code: total weight of the rows.
+    """
+
+    order: IntArray
+    points: FloatArray
+    weight: FloatArray
+
+
+def class_points(task: GrowingTask, metric: str = "auto") -> ClassPoints:
+    """Class centroids, measured as `metric` says and reduced where there are many features.
+
+    Parameters
+    ----------
+    task : GrowingTask
+        Rows, classes and weights.
+    metric : "auto", "raw", "within" or "cosine"
+        "raw": Euclidean distance of the centroids. "within": Mahalanobis distance by the pooled covariance
+        within classes, as in linear discriminant analysis, so that features count as far as they tell
+        classes apart whatever their scale. "cosine": centroids of length one, for texts. "auto": "within"
+        up to 512 features, "cosine" beyond.
+
+    Notes
+    -----
+    More than 512 features are reduced to the leading 100 singular directions of the centroids by subspace
+    iteration. It multiplies with blocks of features, so that neither classes times features nor features
+    times directions are ever dense.
+    """
+    if metric not in METRICS:
+        raise ValueError(f"metric must be one of {list(METRICS)}, got {metric!r}.")
+    sums = class_sums(task)
+    n_features = sums.mean.shape[1]
+    if metric == "auto":
+        metric = "within" if n_features <= MANY_FEATURES else "cosine"
+    if metric == "within":
+        placed = _whitened(task, sums)
+    else:
+        placed = _reduced(_of_length_one(sums.mean) if metric == "cosine" else sums.mean)
+    points = np.empty(placed.shape)
+    points[sums.order] = placed
+    return ClassPoints(sums.order, points, task.weight_of_class)
+
+
+def _of_length_one(mean: Any) -> Any:
+    """Rows divided by their lengths; rows of zeros stay."""
+    if issparse(mean):
+        length = np.sqrt(np.asarray(mean.multiply(mean).sum(axis=1)).ravel())
+    else:
+        length = np.sqrt((mean * mean).sum(axis=1))
+    inverse = np.divide(1.0, length, out=np.zeros(len(length)), where=length > 0)
+    return csr_array(mean.multiply(inverse[:, None])) if issparse(mean) else mean * inverse[:, None]
+
+
+def _reduced(mean: Any) -> FloatArray:
+    """Centroids as they are or, where there are many features, by their leading directions."""
+    if mean.shape[1] <= MANY_FEATURES:
+        return np.asarray(mean.toarray() if issparse(mean) else mean, dtype=np.float64)
+    basis, length = _leading_directions(mean)
+    return basis * length
+
+
+def _whitened(task: GrowingTask, sums: ClassSums) -> FloatArray:
+    """Centroids in coordinates where the covariance within classes is the identity."""
+    mean, overall = sums.mean, sums.overall_mean
+    directions: Any = None
+    if mean.shape[1] > MANY_FEATURES:
+        basis, length = _leading_directions(mean)
+        kept = length > 1e-9 * max(length.max(initial=0.0), np.finfo(float).tiny)
+        directions = np.asarray(mean.T @ (basis[:, kept] / length[kept]))
+    elif issparse(mean):
+        mean = mean.toarray()
+    placed, centre = (mean, overall) if directions is None else (mean @ directions, overall @ directions)
+    placed = np.asarray(placed) - centre
+    covariance = _total_scatter(task, directions, centre) - (placed.T * sums.weight) @ placed
+    covariance /= max(sums.weight.sum(), np.finfo(float).tiny)
+    return _divided_by_root(placed, covariance)
+
+
+def _total_scatter(task: GrowingTask, directions: FloatArray | None, centre: FloatArray) -> FloatArray:
+    """Weighted sum of squares and products of the rows' deviations from `centre`."""
+    X: Matrix = csr_array(task.X) if issparse(task.X) else np.asarray(task.X)
+    scatter: FloatArray = np.zeros((len(centre), len(centre)))
+    for rows in row_chunks(X, 8 * max(len(centre), 1 if issparse(X) else X.shape[1])):
+        part = X[rows] if directions is None else X[rows] @ directions
+        part = np.asarray(part.toarray() if issparse(part) else part, dtype=np.float64) - centre
+        weight = 1.0 if task.sample_weight is None else task.sample_weight[rows, None]
+        scatter += (part * weight).T @ part
+    return scatter
+
+
+def _divided_by_root(placed: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Points times the inverse square root of the covariance, a little of the identity added to it."""
+    size = max(np.trace(covariance) / len(covariance), 0.0)
+    if size == 0.0:  # every class is one point: there is nothing to measure by
+        return placed
+    variance, axes = np.linalg.eigh(covariance)
+    whitened: FloatArray = placed @ (axes / np.sqrt(np.maximum(variance, 0.0) + _RIDGE * size))
+    return whitened
+
+
+def _leading_directions(mean: Any) -> tuple[FloatArray, FloatArray]:
+    """Left singular vectors (k, r) and values (r,) of the centroids, the largest first.
+
+    Subspace iteration on the k x k matrix of inner products, which is never formed.
+    """
+    n_classes, n_features = mean.shape
+    n_components = min(N_COMPONENTS, n_classes, n_features)
+    blocks = _feature_blocks(mean)
+    start = np.random.RandomState(0).standard_normal((n_classes, min(n_classes, n_components + 10)))
+    basis = np.linalg.qr(start)[0]
+    for _ in range(_N_STEPS):
+        basis = np.linalg.qr(_gram_times(blocks, basis))[0]
+    values, rotation = np.linalg.eigh(basis.T @ _gram_times(blocks, basis))
+    largest = np.argsort(-values)[:n_components]
+    return basis @ rotation[:, largest], np.sqrt(np.maximum(values[largest], 0.0))
+
+
+def _feature_blocks(mean: Any) -> list[Any]:
+    """The centroids cut into blocks of features."""
+    columns = csc_array(mean) if issparse(mean) else mean
+    starts = range(0, mean.shape[1], _FEATURE_BLOCK)
+    blocks = [columns[:, start : start + _FEATURE_BLOCK] for start in starts]
+    return [csr_array(block) if issparse(block) else block for block in blocks]
+
+
+def _gram_times(blocks: list[Any], basis: FloatArray) -> FloatArray:
+    """The matrix of the centroids' inner products times some vectors."""
+    product: FloatArray = np.zeros_like(basis)
+    for block in blocks:
+        product += block @ (block.T @ basis)
+    return product

@@ -1,0 +1,112 @@
+"""The sum of every class's rows, and an order of the classes that their names have no part in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array, issparse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies.structures.base import GrowingTask
+
+#: Bytes of features looked at at a time.
+_CHUNK_BYTES = 2**25
+
+
+@dataclass(frozen=True)
+class ClassSums:
+    """The classes in an order given by their rows, so that renaming them changes nothing.
+
+    Attributes
+    ----------
+    order : (k,)
+        Class codes; position i of the other arrays is class ``order[i]``.
+    weight : (k,)
+        Total weight of the class's rows.
+    mean : (k, n_features), dense or CSR
+        Weighted mean of the class's rows; of all rows for a class without weight.
+    """
+
+    order: IntArray
+    weight: FloatArray
+    mean: Any
+
+    @property
+    def overall_mean(self) -> FloatArray:
+        """Weighted mean of all rows."""
+        share = self.weight / max(self.weight.sum(), np.finfo(float).tiny)
+        return np.asarray(share @ self.mean, dtype=np.float64)
+
+
+def class_sums(task: GrowingTask) -> ClassSums:
+    """Sum the rows of every class; with sparse rows, nothing dense of classes times features is made."""
+    check_features(task.X)
+    X = csr_array(task.X) if issparse(task.X) else np.asarray(task.X)
+    total = _indicator(task) @ X
+    order = _order_by_content(total, task.weight_of_class)
+    total, weight = total[order], task.weight_of_class[order]
+    overall = total.sum(axis=0) / max(weight.sum(), np.finfo(float).tiny)
+    return ClassSums(order, weight, _means(total, weight, np.asarray(overall)))
+
+
+def check_features(X: Matrix) -> None:
+    """Refuse features that have no centroid."""
+    if X is None:
+        raise ValueError(
+            "This structure looks at the features, but X is None: give the features, or choose a structure "
+            "that only counts rows, such as 'class-balanced' or 'huffman'."
+        )
+    values = X.data if issparse(X) else np.asarray(X)
+    if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
+        raise ValueError(
+            "This structure compares the mean features of the classes, but X contains NaN or infinity: fill "
+            "the gaps, or choose a structure that does not look at X, such as 'class-balanced' or 'random'."
+        )
+
+
+def row_chunks(X: Matrix, bytes_per_row: int) -> Iterator[slice]:
+    """Consecutive rows, as many at a time as may be looked at densely."""
+    n_rows = max(1, _CHUNK_BYTES // max(1, bytes_per_row))
+    for start in range(0, X.shape[0], n_rows):
+        yield slice(start, min(start + n_rows, X.shape[0]))
+
+
+def _indicator(task: GrowingTask) -> Any:
+    """Matrix (k, n_rows) of weights: its product with X sums the rows of each class, one by one in order."""
+    n_rows = len(task.codes)
+    weight = np.ones(n_rows) if task.sample_weight is None else np.asarray(task.sample_weight, float)
+    counts = np.bincount(task.codes, minlength=task.n_classes)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    rows = np.argsort(task.codes, kind="stable")
+    return csr_array((weight[rows], rows, offsets), shape=(task.n_classes, n_rows))
+
+
+def _order_by_content(total: Any, weight: FloatArray) -> IntArray:
+    """Sort the classes by a number made of their sums and weight; their names only break ties.
+
+    Rounding lets rows given twice and rows of weight two come out the same.
+    """
+    mixing = np.random.RandomState(0).standard_normal(total.shape[1])
+    key = total @ mixing if issparse(total) else (total * mixing).sum(axis=1)
+    scale = np.abs(key).max(initial=0.0)
+    rounded = np.round(key / scale, 9) if scale > 0 else key
+    return np.lexsort((weight, rounded))
+
+
+def _means(total: Any, weight: FloatArray, overall: FloatArray) -> Any:
+    """Sums divided by weights, or the mean of all rows where there is no weight."""
+    inverse = np.divide(1.0, weight, out=np.zeros(len(weight)), where=weight > 0)
+    if not issparse(total):
+        mean = total * inverse[:, None]
+        mean[weight == 0] = overall
+        return mean
+    mean = csr_array(total.multiply(inverse[:, None]))
+    if (weight > 0).all():
+        return mean
+    empty = csc_array((weight == 0).astype(float)[:, None])
+    return csr_array(mean + empty @ csr_array(overall[None, :]))
