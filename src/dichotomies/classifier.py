@@ -25,7 +25,7 @@ from dichotomies.plan import Plan
 from dichotomies.report import make
 from dichotomies.scorers import AveragedScorer, base_scorers
 from dichotomies.structures import GrowingTask, resolve
-from dichotomies.training import train
+from dichotomies.training import train, tree_judge
 from dichotomies.tree import ClassTree
 
 if TYPE_CHECKING:
@@ -183,8 +183,10 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         weight = self._validated_weight(sample_weight, X)
         random_state = check_random_state(self.random_state)
         structure = resolve(self.structure)
-        self.tree_ = structure.grow_from(GrowingTask(X, codes, self.classes_, weight), random_state)
-        task = NodeTask(self.tree_, X, codes, weight if self._nodes_get_weight(weight) else None)
+        node_weight = weight if self._nodes_get_weight(weight) else None
+        judge = tree_judge(plan, X, codes, node_weight)
+        self.tree_ = structure.grow_from(GrowingTask(X, codes, self.classes_, weight, judge), random_state)
+        task = NodeTask(self.tree_, X, codes, node_weight)
         if self.verbose:
             say(plan.learner.description)
         trained = train(plan, task, random_state)

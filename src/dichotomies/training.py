@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 
+from dichotomies.calibrators.binary import Segments, cross_fitted_nll, segment_nll
 from dichotomies.cross_fitting import CrossFit
 from dichotomies.folds import fold_of_rows, hold_out
 from dichotomies.inference import log_proba_of
-from dichotomies.learners import Wanted
+from dichotomies.learners import Effort, NodeTask, Wanted
+from dichotomies.scorers import MOST_LOG_ODDS
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._typing import FloatArray, IntArray, Matrix
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
-    from dichotomies.learners import NodeTask, Scorer
+    from dichotomies.learners import Scorer
     from dichotomies.plan import Plan
+    from dichotomies.structures import TreeJudge
+    from dichotomies.tree import ClassTree
 
 #: Class log-probabilities kept for fitting an external calibrator; beyond this, a sample of the rows.
 _CALIBRATION_BYTES = 2**30
+#: Folds in which trees are judged where the user's folds number all rows.
+_JUDGING_FOLDS = 3
 
 
 @dataclass(frozen=True)
@@ -77,3 +84,62 @@ def _sample(task: NodeTask, rows: IntArray, rng: Any) -> IntArray:
         return rows
     chosen: IntArray = rows[fold_of_rows(task.codes[rows], -(-len(rows) // limit), rng) == 0]
     return chosen
+
+
+def tree_judge(plan: Plan, X: Matrix, codes: IntArray, sample_weight: FloatArray | None) -> TreeJudge:
+    """How good a tree is with the planned base learner and internal calibration: its out-of-fold NLL.
+
+    By Proposition 1 the NLL of the tree is the sum of the nodes' NLLs over their own rows, so no class
+    probability is needed. Where a fold's model had seen only one side of a node, it counts as knowing
+    nothing. Rows that are equal go into the same fold, so that a row twice is a row of weight two.
+    """
+
+    @lru_cache(maxsize=1)
+    def sample(max_rows: int, seed: int) -> tuple[IntArray, IntArray]:
+        return _judging_rows(plan, X, codes, sample_weight, max_rows, np.random.RandomState(seed))
+
+    def judge(tree: ClassTree, *, max_rows: int, seed: int) -> float:
+        rows, folds = sample(max_rows, seed)
+        task = NodeTask(tree, X, codes, sample_weight).subset(rows)
+        fitted = plan.learner.cross_fit(
+            task, folds, Wanted.SCORES, random_state=np.random.RandomState(seed), effort=Effort(plan.n_jobs)
+        )
+        assert fitted.scores is not None
+        scores = np.nan_to_num(fitted.scores, nan=0.0)
+        if plan.learner.gives_probabilities:
+            scores = np.clip(scores, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+        pairs = task.own_pairs()
+        weight = None if task.sample_weight is None else task.sample_weight[pairs.rows]
+        segments = Segments(scores, pairs.is_left, pairs.offsets, weight)
+        by_node = (
+            segment_nll(scores, segments)
+            if plan.internal is None
+            else cross_fitted_nll(plan.internal, segments)
+        )
+        return float(by_node.sum() / (len(rows) if task.sample_weight is None else task.sample_weight.sum()))
+
+    return judge
+
+
+def _judging_rows(
+    plan: Plan, X: Matrix, codes: IntArray, sample_weight: FloatArray | None, max_rows: int, rng: Any
+) -> tuple[IntArray, IntArray]:
+    """Rows to judge trees on, at most about `max_rows` different ones, and their folds."""
+    rows = np.arange(len(codes)) if sample_weight is None else np.flatnonzero(sample_weight > 0)
+    mixing = np.random.RandomState(0).standard_normal(X.shape[1])
+    chunks = range(0, X.shape[0], 4096)
+    mixed = (
+        [X[a : a + 4096] @ mixing for a in chunks]
+        if not isinstance(X, np.ndarray)
+        else [(X[a : a + 4096] * mixing).sum(axis=1) for a in chunks]
+    )
+    content = np.stack([codes[rows], np.concatenate(mixed)[rows]], axis=1)
+    different, first, which = np.unique(content, axis=0, return_index=True, return_inverse=True)
+    group_codes, chosen = codes[rows[first]], np.ones(len(different), dtype=bool)
+    if len(different) > max_rows:
+        chosen = fold_of_rows(group_codes, -(-len(different) // max_rows), rng) == 0
+    fold = np.full(len(different), -1, dtype=np.intp)
+    n_folds = plan.cv if isinstance(plan.cv, int) else _JUDGING_FOLDS
+    fold[chosen] = fold_of_rows(group_codes[chosen], n_folds, rng)
+    of_row = fold[which.ravel()]
+    return rows[of_row >= 0], of_row[of_row >= 0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
@@ -32,7 +32,7 @@ class Agglomerative(Structure):
     are first divided by balanced 2-means into parts that are small enough.
     """
 
-    _method = ""
+    _method: Literal["ward", "average"]
 
     def __init__(self, balance: float = 0.0, metric: str = "auto") -> None:
         self.balance = balance
@@ -118,7 +118,7 @@ class Average(Agglomerative):
     _method = "average"
 
 
-def dendrogram(points: FloatArray, method: str) -> tuple[IntArray, FloatArray]:
+def dendrogram(points: FloatArray, method: Literal["ward", "average"]) -> tuple[IntArray, FloatArray]:
     """The row of leaves, larger clusters to the right, and the height at which neighbours were joined."""
     merges = linkage(points, method)
     m = len(points)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, issparse
+from scipy.sparse import csc_array, csr_array
 
-from dichotomies.structures.class_sums import class_sums, row_chunks
+from dichotomies.structures.class_sums import class_sums, is_sparse, row_chunks
 
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, IntArray, Matrix
@@ -84,18 +84,18 @@ def class_points(task: GrowingTask, metric: str = "auto") -> ClassPoints:
 
 def _of_length_one(mean: Any) -> Any:
     """Rows divided by their lengths; rows of zeros stay."""
-    if issparse(mean):
+    if is_sparse(mean):
         length = np.sqrt(np.asarray(mean.multiply(mean).sum(axis=1)).ravel())
     else:
         length = np.sqrt((mean * mean).sum(axis=1))
     inverse = np.divide(1.0, length, out=np.zeros(len(length)), where=length > 0)
-    return csr_array(mean.multiply(inverse[:, None])) if issparse(mean) else mean * inverse[:, None]
+    return csr_array(mean.multiply(inverse[:, None])) if is_sparse(mean) else mean * inverse[:, None]
 
 
 def _reduced(mean: Any) -> FloatArray:
     """Centroids as they are or, where there are many features, by their leading directions."""
     if mean.shape[1] <= MANY_FEATURES:
-        return np.asarray(mean.toarray() if issparse(mean) else mean, dtype=np.float64)
+        return np.asarray(mean.toarray() if is_sparse(mean) else mean, dtype=np.float64)
     basis, length = _leading_directions(mean)
     return basis * length
 
@@ -103,36 +103,53 @@ def _reduced(mean: Any) -> FloatArray:
 def _whitened(task: GrowingTask, sums: ClassSums) -> FloatArray:
     """Centroids in coordinates where the covariance within classes is the identity."""
     mean, overall = sums.mean, sums.overall_mean
-    directions: Any = None
+    axes: _Axes | None = None
     if mean.shape[1] > MANY_FEATURES:
-        basis, length = _leading_directions(mean)
-        kept = length > 1e-9 * max(length.max(initial=0.0), np.finfo(float).tiny)
-        directions = np.asarray(mean.T @ (basis[:, kept] / length[kept]))
-    elif issparse(mean):
-        mean = mean.toarray()
-    placed, centre = (mean, overall) if directions is None else (mean @ directions, overall @ directions)
-    placed = np.asarray(placed) - centre
-    covariance = _total_scatter(task, directions, centre) - (placed.T * sums.weight) @ placed
+        axes = _Axes(mean)
+        placed, centre = axes.project(mean), axes.project(csr_array(overall[None, :]))[0]
+    else:
+        placed, centre = np.asarray(mean.toarray() if is_sparse(mean) else mean), overall
+    placed = placed - centre
+    covariance = _total_scatter(task, axes, centre) - (placed.T * sums.weight) @ placed
     covariance /= max(sums.weight.sum(), np.finfo(float).tiny)
     return _divided_by_root(placed, covariance)
 
 
-def _total_scatter(task: GrowingTask, directions: FloatArray | None, centre: FloatArray) -> FloatArray:
+def _total_scatter(task: GrowingTask, axes: _Axes | None, centre: FloatArray) -> FloatArray:
     """Weighted sum of squares and products of the rows' deviations from `centre`."""
-    X: Matrix = csr_array(task.X) if issparse(task.X) else np.asarray(task.X)
+    X: Matrix = csr_array(task.X) if is_sparse(task.X) else np.asarray(task.X)
     scatter: FloatArray = np.zeros((len(centre), len(centre)))
-    for rows in row_chunks(X, 8 * max(len(centre), 1 if issparse(X) else X.shape[1])):
-        part = X[rows] if directions is None else X[rows] @ directions
-        part = np.asarray(part.toarray() if issparse(part) else part, dtype=np.float64) - centre
-        weight = 1.0 if task.sample_weight is None else task.sample_weight[rows, None]
+    for rows in row_chunks(X, 8 * len(centre)):
+        part: Any = X[rows] if axes is None else axes.project(X[rows])
+        part = np.asarray(part.toarray() if is_sparse(part) else part, dtype=np.float64) - centre
+        weight = 1.0 if task.sample_weight is None else np.asarray(task.sample_weight)[rows, None]
         scatter += (part * weight).T @ part
     return scatter
 
 
+class _Axes:
+    """The leading right singular vectors of the centroids, never held but made block by block."""
+
+    def __init__(self, mean: Any) -> None:
+        basis, length = _leading_directions(mean)
+        kept = length > 1e-9 * max(float(length.max(initial=0.0)), np.finfo(float).tiny)
+        self._combination = basis[:, kept] / length[kept]
+        self._blocks = _feature_blocks(mean)
+
+    def project(self, rows: Any) -> FloatArray:
+        """Coordinates (n_rows, r) of some rows."""
+        placed: FloatArray = np.zeros((rows.shape[0], self._combination.shape[1]))
+        for part, block in zip(_feature_blocks(rows), self._blocks, strict=True):
+            placed += part @ (block.T @ self._combination)
+        return placed
+
+
 def _divided_by_root(placed: FloatArray, covariance: FloatArray) -> FloatArray:
     """Points times the inverse square root of the covariance, a little of the identity added to it."""
-    size = max(np.trace(covariance) / len(covariance), 0.0)
-    if size == 0.0:  # every class is one point: there is nothing to measure by
+    size = np.trace(covariance) / max(len(covariance), 1)
+    if size <= 1e-12 * max(
+        float((placed**2).sum()), np.finfo(float).tiny
+    ):  # every class is one point: there is nothing to measure by
         return placed
     variance, axes = np.linalg.eigh(covariance)
     whitened: FloatArray = placed @ (axes / np.sqrt(np.maximum(variance, 0.0) + _RIDGE * size))
@@ -158,10 +175,10 @@ def _leading_directions(mean: Any) -> tuple[FloatArray, FloatArray]:
 
 def _feature_blocks(mean: Any) -> list[Any]:
     """The centroids cut into blocks of features."""
-    columns = csc_array(mean) if issparse(mean) else mean
+    columns = csc_array(mean) if is_sparse(mean) else mean
     starts = range(0, mean.shape[1], _FEATURE_BLOCK)
     blocks = [columns[:, start : start + _FEATURE_BLOCK] for start in starts]
-    return [csr_array(block) if issparse(block) else block for block in blocks]
+    return [csr_array(block) if is_sparse(block) else block for block in blocks]
 
 
 def _gram_times(blocks: list[Any], basis: FloatArray) -> FloatArray:

@@ -43,10 +43,15 @@ class ClassSums:
         return np.asarray(share @ self.mean, dtype=np.float64)
 
 
+def is_sparse(matrix: Any) -> bool:
+    """Whether a matrix is one of scipy's sparse ones."""
+    return bool(issparse(matrix))
+
+
 def class_sums(task: GrowingTask) -> ClassSums:
     """Sum the rows of every class; with sparse rows, nothing dense of classes times features is made."""
     check_features(task.X)
-    X = csr_array(task.X) if issparse(task.X) else np.asarray(task.X)
+    X = csr_array(task.X) if is_sparse(task.X) else np.asarray(task.X)
     total = _indicator(task) @ X
     order = _order_by_content(total, task.weight_of_class)
     total, weight = total[order], task.weight_of_class[order]
@@ -61,7 +66,7 @@ def check_features(X: Matrix) -> None:
             "This structure looks at the features, but X is None: give the features, or choose a structure "
             "that only counts rows, such as 'class-balanced' or 'huffman'."
         )
-    values = X.data if issparse(X) else np.asarray(X)
+    values = X.data if is_sparse(X) else np.asarray(X)
     if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
         raise ValueError(
             "This structure compares the mean features of the classes, but X contains NaN or infinity: fill "
@@ -92,7 +97,7 @@ def _order_by_content(total: Any, weight: FloatArray) -> IntArray:
     Rounding lets rows given twice and rows of weight two come out the same.
     """
     mixing = np.random.RandomState(0).standard_normal(total.shape[1])
-    key = total @ mixing if issparse(total) else (total * mixing).sum(axis=1)
+    key = total @ mixing if is_sparse(total) else (total * mixing).sum(axis=1)
     scale = np.abs(key).max(initial=0.0)
     rounded = np.round(key / scale, 9) if scale > 0 else key
     return np.lexsort((weight, rounded))
@@ -101,7 +106,7 @@ def _order_by_content(total: Any, weight: FloatArray) -> IntArray:
 def _means(total: Any, weight: FloatArray, overall: FloatArray) -> Any:
     """Sums divided by weights, or the mean of all rows where there is no weight."""
     inverse = np.divide(1.0, weight, out=np.zeros(len(weight)), where=weight > 0)
-    if not issparse(total):
+    if not is_sparse(total):
         mean = total * inverse[:, None]
         mean[weight == 0] = overall
         return mean

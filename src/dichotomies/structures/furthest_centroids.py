@@ -79,8 +79,8 @@ def furthest_pair(points: FloatArray) -> tuple[int, int]:
     length = np.einsum("ij,ij->i", centred, centred)
     if len(points) <= _MOST_POINTS:
         squared = length[:, None] + length - 2 * (centred @ centred.T)
-        one, other = np.unravel_index(int(np.argmax(np.triu(squared, 1))), squared.shape)
-        return (int(one), int(other)) if one != other else (0, 1)
+        row, column = divmod(int(np.argmax(np.triu(squared, 1))), len(points))
+        return (row, column) if row != column else (0, 1)
     one, furthest = int(np.argmax(length)), -1.0
     other = 0
     for _ in range(_MOST_STEPS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def _split_depth(lengths: IntArray) -> IntArray:
     depths: list[int] = lengths.tolist()
     parting = []
     code = 0
-    for length, following in zip(depths, depths[1:], strict=False):
+    for length, following in pairwise(depths):
         trailing_ones = (~code & (code + 1)).bit_length() - 1
         parting.append(length - 1 - trailing_ones)
         code = (code + 1) << (following - length)

@@ -92,7 +92,7 @@ class BalancedTwoMeans(TwoMeans):
     >>> from dichotomies.structures import STRUCTURES
     >>> X = np.array([[0.0], [1.0], [2.0], [9.0]])
     >>> STRUCTURES.create("balanced-2-means", metric="raw").grow(X, list("abcd"))
-    ClassTree.from_nested([['d', 'c'], ['b', 'a']])
+    ClassTree.from_nested([['c', 'd'], ['a', 'b']])
     """
 
     def __init__(self, balance: float = 1.0, metric: str = "auto", n_init: int = 1) -> None:
@@ -106,31 +106,29 @@ def halves(codes: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def two_means(points: FloatArray, n_init: int = 1, rng: Any = None) -> FloatArray | None:
-    """How much nearer each point is to the first of two means than to the second, as squared distances.
+    """How much nearer each point is to the first of two means than to the second, on some scale.
 
     None where all points are the same. Of several starts it is the one with the least sum of squares.
     """
     centred = points - points.mean(axis=0)
-    if len(points) == 2:
-        return None if np.array_equal(points[0], points[1]) else np.array([1.0, -1.0])
-    axis = principal_axis(centred)
-    if axis is None:
+    largest = np.abs(centred).max()
+    if largest < np.finfo(float).tiny:
         return None
-    starts = [centred @ axis] + [_from_pair(centred, rng) for _ in range(n_init - 1)]
+    centred /= largest  # so that squares neither underflow nor overflow
+    starts = [centred @ principal_axis(centred)] + [_from_pair(centred, rng) for _ in range(n_init - 1)]
     found = [_lloyd(centred, start > 0) for start in starts]
     explained = [gain for gain, _ in found]
-    return found[int(np.argmax(explained))][1]
+    preference = found[int(np.argmax(explained))][1]
+    return preference if preference[0] > 0 else -preference  # the first point goes left
 
 
-def principal_axis(centred: FloatArray) -> FloatArray | None:
-    """The direction in which centred points spread most, roughly; None where they do not.
+def principal_axis(centred: FloatArray) -> FloatArray:
+    """The direction in which centred points spread most, roughly.
 
     Power iteration, begun at the point furthest from the middle.
     """
     length = np.einsum("ij,ij->i", centred, centred)
     furthest = int(np.argmax(length))
-    if length[furthest] <= np.finfo(float).tiny:
-        return None
     axis = centred[furthest] / np.sqrt(length[furthest])
     for _ in range(_POWER_STEPS):
         step = (centred @ axis) @ centred
@@ -141,7 +139,7 @@ def principal_axis(centred: FloatArray) -> FloatArray | None:
 def _from_pair(points: FloatArray, rng: Any) -> FloatArray:
     """Nearer to the one or to the other of two points drawn at random."""
     one, other = points[rng.permutation(len(points))[:2]]
-    return points @ (one - other) - (one @ one - other @ other) / 2
+    return np.asarray(points @ (one - other) - (one @ one - other @ other) / 2)
 
 
 def _lloyd(points: FloatArray, is_first: BoolArray) -> tuple[float, FloatArray]:
@@ -159,8 +157,8 @@ def _lloyd(points: FloatArray, is_first: BoolArray) -> tuple[float, FloatArray]:
         total = is_first.astype(np.float64) @ points
         first, second = total / n_first, -total / (m - n_first)
         preference = points @ (2 * (first - second)) - (first @ first - second @ second)
-        explained = n_first * (first @ first) + (m - n_first) * (second @ second)
+        explained = float(n_first * (first @ first) + (m - n_first) * (second @ second))
         if np.array_equal(preference > 0, is_first):
             break
         is_first = preference > 0
-    return float(explained), preference
+    return explained, preference

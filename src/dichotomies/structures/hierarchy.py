@@ -1,0 +1,143 @@
+"""A hierarchy that the classes already have becomes a binary tree that refines it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
+from dichotomies.structures.fixed import resolve
+from dichotomies.tree import ClassTree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping, Sequence
+
+    from dichotomies._typing import FloatArray, IntArray
+
+    Path = tuple[Hashable, ...]
+
+
+@STRUCTURES.register("hierarchy")
+class Hierarchy(Structure):
+    """The groups that labels such as "Animal;Bird;Owl" name stay together; within groups, another structure.
+
+    Every group of the hierarchy is a branch of the tree. Where a group has more than two parts, the parts
+    are arranged by `refine`, which sees the rows of a part as those of one class. Groups with one part only
+    disappear. The tree is as deep as the trees of nested groups put together.
+
+    Parameters
+    ----------
+    delimiter : str, default=";"
+        Stands between the levels in a label.
+    levels : sequence of int, optional
+        Where to cut labels that have no delimiter, as numbers of characters: ``levels=(2, 7)`` reads
+        "11-1011.00" as the group "11", in it the group "11-1011", in it the class.
+    paths : mapping from label to sequence, optional
+        The groups of each class from the widest to the narrowest, where labels do not tell.
+    refine : str or structure, optional
+        Arranges the parts of a group; by default "2-means", or "class-balanced" where there are no features.
+
+    References
+    ----------
+    Silla & Freitas, *A survey of hierarchical classification across different application domains*, DMKD
+    2011.
+
+    Examples
+    --------
+    >>> from dichotomies.structures import STRUCTURES
+    >>> labels = ["pet;cat", "farm;cow", "pet;dog", "farm;hen"]
+    >>> STRUCTURES.create("hierarchy").grow(None, labels, random_state=0)
+    ClassTree.from_nested([['farm;cow', 'farm;hen'], ['pet;cat', 'pet;dog']])
+    >>> codes = ["11-1011", "11-1021", "13-2011", "13-1011"]
+    >>> STRUCTURES.create("hierarchy", levels=(2,)).grow(None, codes, random_state=0)
+    ClassTree.from_nested([['11-1011', '11-1021'], ['13-1011', '13-2011']])
+    >>> by_hand = {"cat": ["pet"], "dog": ["pet"], "hen": ["farm", "bird"], "cow": ["farm"]}
+    >>> STRUCTURES.create("hierarchy", paths=by_hand).grow(None, list(by_hand), random_state=0)
+    ClassTree.from_nested([['cat', 'dog'], ['cow', 'hen']])
+    """
+
+    def __init__(
+        self,
+        delimiter: str = ";",
+        levels: Sequence[int] | None = None,
+        paths: Mapping[Any, Sequence[Hashable]] | None = None,
+        refine: Any = None,
+    ) -> None:
+        self.delimiter = delimiter
+        self.levels = levels
+        self.paths = paths
+        self.refine = refine
+
+    def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
+        read = self._reader()
+        paths = [(*read(label), ("class", label)) for label in task.classes.tolist()]
+        refine = self.refine
+        if refine is None:
+            refine = "class-balanced" if task.X is None else "2-means"
+        leaf_order, split_rank = _Refinement(task, paths, resolve(refine), rng).of(np.arange(len(paths)), 0)
+        return task.tree(leaf_order, split_rank.astype(np.intp))
+
+    def _reader(self) -> Callable[[Any], Path]:
+        """From a label to its groups, the widest first."""
+        if self.paths is not None:
+            return self._given_path
+        if self.levels is not None:
+            cuts = sorted(int(cut) for cut in self.levels)
+            return lambda label: tuple(str(label)[:cut] for cut in cuts)
+        if not self.delimiter:
+            raise ValueError(f"delimiter must have at least one character, got {self.delimiter!r}.")
+        return lambda label: tuple(str(label).split(self.delimiter)[:-1])
+
+    def _given_path(self, label: Any) -> Path:
+        assert self.paths is not None
+        if label not in self.paths:
+            raise ValueError(f"paths has no entry for class {label!r}: give the groups of every class.")
+        return tuple(self.paths[label])
+
+
+class _Refinement:
+    """Arranges groups, and the groups within them.
+
+    A tree over some classes is their codes from left to right and a rank for each boundary: the lowest in a
+    range is split first.
+    """
+
+    def __init__(self, task: GrowingTask, paths: list[Path], refine: Structure, rng: Any) -> None:
+        self._task, self._paths, self._refine, self._rng = task, paths, refine, rng
+
+    def of(self, codes: IntArray, level: int) -> tuple[IntArray, FloatArray]:
+        """The tree over classes that share the first `level` groups of their paths."""
+        if len(codes) == 1:
+            return codes, np.empty(0)
+        parts: dict[Hashable, list[int]] = {}
+        for code in codes.tolist():
+            parts.setdefault(self._paths[code][level], []).append(code)
+        groups = [np.array(part, dtype=np.intp) for part in parts.values()]
+        if len(groups) == 1:
+            return self.of(groups[0], level + 1)
+        above = self._over(groups)
+        inside = [self.of(groups[i], level + 1) for i in above.leaf_order.tolist()]
+        deeper = above.max_depth + 1
+        ranks: list[FloatArray] = [inside[0][1] + deeper]
+        for parting, (_, below) in zip(above.split_depth.tolist(), inside[1:], strict=True):
+            ranks += [np.array([float(parting)]), below + deeper]
+        return np.concatenate([leaves for leaves, _ in inside]), np.concatenate(ranks)
+
+    def _over(self, groups: list[IntArray]) -> ClassTree:
+        """A tree over groups, each taken as one class."""
+        if len(groups) == 2:
+            return ClassTree([0, 1], [0])
+        group_of_class = np.full(self._task.n_classes, -1, dtype=np.intp)
+        for number, group in enumerate(groups):
+            group_of_class[group] = number
+        group_of_row = group_of_class[self._task.codes]
+        rows = np.flatnonzero(group_of_row >= 0)
+        weight = self._task.sample_weight
+        within = GrowingTask(
+            None if self._task.X is None else self._task.X[rows],
+            group_of_row[rows],
+            np.arange(len(groups)),
+            None if weight is None else np.asarray(weight)[rows],
+        )
+        return self._refine.grow_from(within, self._rng)

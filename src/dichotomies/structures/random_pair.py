@@ -1,0 +1,168 @@
+"""Trees split by two classes drawn at random, and the best of several such splits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.structures.balance import check_balance, within_bounds
+from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
+from dichotomies.structures.class_points import class_points
+from dichotomies.structures.furthest_centroids import nearer_to
+from dichotomies.structures.node_rows import NodeRows
+from dichotomies.structures.quick import split_losses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies.structures.class_points import ClassPoints
+    from dichotomies.tree import ClassTree
+
+    Halving = tuple[IntArray, IntArray]
+
+
+@STRUCTURES.register("random-pair")
+class RandomPair(Structure):
+    """Two classes drawn at random part; a classifier that tells them apart sends every other class along.
+
+    Random trees whose splits are easier to learn: made for ensembles. Renaming the classes renames the tree.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier, optional
+        Trained on the rows of the two classes; another class goes where most of its rows (by weight) are put.
+        By default a discriminant that needs no training: a class follows the nearer of the two centroids.
+    balance : float, default=0.0
+        The least share of a node's classes on either side is half of it, but never less than a twentieth;
+        1 halves every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``, s the least share.
+    metric : "auto", "raw", "within" or "cosine", default="auto"
+        How far centroids are apart, without an estimator; see "2-means".
+
+    References
+    ----------
+    Leathart, Pfahringer & Frank, *Building ensembles of adaptive nested dichotomies with random-pair
+    selection*, ECML PKDD 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from dichotomies.structures import STRUCTURES
+    >>> STRUCTURES.create("random-pair").grow(*load_digits(n_class=5, return_X_y=True), random_state=0)
+    ClassTree.from_nested([[1, 4], [0, [2, 3]]])
+    """
+
+    def __init__(self, estimator: Any = None, balance: float = 0.0, metric: str = "auto") -> None:
+        self.estimator = estimator
+        self.balance = balance
+        self.metric = metric
+
+    def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
+        classes = class_points(task, self.metric)
+        nodes = None if self.estimator is None else NodeRows(task, self.estimator, rng)
+        return split_downwards(task, pair_splitter(classes, nodes, self.balance, rng), classes.order)
+
+
+@STRUCTURES.register("multiple-subset")
+class MultipleSubset(Structure):
+    """The best of several random splits at every node, by a quick classifier.
+
+    The candidates are splits by random pairs. Renaming the classes renames the tree.
+
+    Parameters
+    ----------
+    n_subsets : int, default=10
+        Splits tried at a node.
+    estimator : scikit-learn classifier, optional
+        Trained on the node's rows for each split; the split with the least mean squared error of its
+        probabilities on those rows is taken. By default a linear discriminant judged by the class centroids,
+        which needs no training.
+    balance : float, default=0.0
+        The least share of a node's classes on either side is half of it, but never less than a twentieth;
+        1 halves every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``, s the least share.
+
+    References
+    ----------
+    Leathart, Frank, Pfahringer & Holmes, *Ensembles of nested dichotomies with multiple subset evaluation*,
+    PAKDD 2019 (arXiv 2018).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dichotomies.structures import STRUCTURES
+    >>> X, y = load_iris(return_X_y=True)
+    >>> STRUCTURES.create("multiple-subset").grow(X, load_iris().target_names[y], random_state=0)
+    ClassTree.from_nested([['versicolor', 'virginica'], 'setosa'])
+    """
+
+    def __init__(self, n_subsets: int = 10, estimator: Any = None, balance: float = 0.0) -> None:
+        self.n_subsets = n_subsets
+        self.estimator = estimator
+        self.balance = balance
+
+    def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
+        if self.n_subsets < 1:
+            raise ValueError(f"n_subsets must be at least 1, got {self.n_subsets}.")
+        classes = class_points(task, "within")
+        nodes = None if self.estimator is None else NodeRows(task, self.estimator, rng)
+        candidate = pair_splitter(classes, None, self.balance, rng)
+
+        def split(codes: IntArray) -> Halving:
+            if len(codes) == 2:
+                return codes[:1], codes[1:]
+            candidates = [candidate(codes) for _ in range(self.n_subsets)]
+            if nodes is None:
+                is_left = np.stack([np.isin(codes, left) for left, _ in candidates])
+                losses = split_losses(classes.points[codes], classes.weight[codes], is_left)
+            else:
+                losses = np.array([_squared_error(nodes, codes, left) for left, _ in candidates])
+            best: Halving = candidates[int(np.argmin(np.round(losses / max(losses.max(), 1e-300), 9)))]
+            return best
+
+        return split_downwards(task, split, classes.order)
+
+
+def pair_splitter(
+    classes: ClassPoints, nodes: NodeRows | None, balance: float, rng: Any
+) -> Callable[[IntArray], Halving]:
+    """Splits by two classes drawn at random: by trained classifiers, or by the centroids."""
+    checked = check_balance(balance)
+
+    def split(codes: IntArray) -> Halving:
+        if len(codes) == 2:
+            return codes[:1], codes[1:]
+        one, other = rng.permutation(len(codes))[:2]
+        if nodes is None:
+            preference = nearer_to(classes.points[codes], one, other)
+        else:
+            preference = _votes(nodes, codes, one, other)
+        # where nothing tells the classes apart, chance does
+        tied = preference == 0
+        preference[tied] = 1e-300 * rng.choice([-1.0, 1.0], size=int(tied.sum()))
+        return within_bounds(codes, preference, checked)
+
+    return split
+
+
+def _votes(nodes: NodeRows, codes: IntArray, one: int, other: int) -> FloatArray:
+    """How many more of each class's rows go with class `one` than with class `other`, as shares."""
+    pair = nodes.of(codes[[one, other]])
+    model = nodes.trained(pair, nodes.is_of(pair, codes[[one]]))
+    votes = np.empty(len(codes))
+    for i, code in enumerate(codes):
+        rows = nodes.of(np.array([code]))
+        weight = nodes.weight(rows)
+        towards = 2.0 * model.predict(nodes.take(rows)) - 1
+        votes[i] = towards @ weight / weight.sum() if weight.sum() > 0 else 0.0
+    votes[one], votes[other] = 2.0, -2.0  # the pair itself parts, whatever the model makes of it
+    return votes
+
+
+def _squared_error(nodes: NodeRows, codes: IntArray, left: IntArray) -> float:
+    """Mean squared error of a classifier's probabilities on the rows it was trained on."""
+    rows = nodes.of(codes)
+    is_left = nodes.is_of(rows, left)
+    proba = nodes.trained(rows, is_left).predict_proba(nodes.take(rows))[:, 1]
+    weight = nodes.weight(rows)
+    return float(((proba - is_left) ** 2) @ weight / max(weight.sum(), np.finfo(float).tiny))

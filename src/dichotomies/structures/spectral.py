@@ -1,0 +1,155 @@
+"""Trees of normalised cuts of a graph whose edges say how alike two classes are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.neighbors import NearestNeighbors
+
+from dichotomies.structures.balance import check_balance
+from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
+from dichotomies.structures.class_points import class_points
+from dichotomies.structures.class_sums import is_sparse
+from dichotomies.structures.normalised_cut import cut_in_two
+
+if TYPE_CHECKING:
+    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies.tree import ClassTree
+
+#: Up to this many classes at a node, every pair of them is compared.
+_FEW_CLASSES = 256
+_N_NEIGHBORS = 15
+#: The neighbour whose distance sets the scale of a class's similarities.
+_SCALE_NEIGHBOR = 7
+
+
+@STRUCTURES.register("spectral")
+class Spectral(Structure):
+    """Cuts the graph of similar classes where it is thinnest: spectral clustering at every node.
+
+    The second eigenvector of the node's graph orders the classes, and the normalised cut along that order is
+    made where it is least among those that leave enough classes on either side. The tree does not depend on
+    the seed nor on the classes' names.
+
+    Parameters
+    ----------
+    similarity : array or sparse matrix of shape (k, k), optional
+        How alike two classes are, none negative, classes in sorted order: a confusion matrix, for one. It is
+        made symmetric, and its diagonal does not count. By default similarities fall with the distance of
+        class centroids, scaled by the distance to the seventh neighbour: between each class and its 15
+        nearest at large nodes, and between all of them from 256 classes on downwards.
+    balance : float, default=0.0
+        The least share of a node's classes on either side is half of it, but never less than a twentieth;
+        1 halves every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``, s the least share.
+    metric : "auto", "raw", "within" or "cosine", default="auto"
+        How far centroids are apart; see "2-means".
+
+    References
+    ----------
+    Shi & Malik, *Normalized cuts and image segmentation*, PAMI 2000; Zelnik-Manor & Perona, *Self-tuning
+    spectral clustering*, NeurIPS 2004. On a confusion matrix: Bengio, Weston & Grangier, *Label embedding
+    trees for large multi-class tasks*, NeurIPS 2010.
+
+    Examples
+    --------
+    >>> from dichotomies.structures import STRUCTURES
+    >>> confusion = [[9, 0, 3, 0], [0, 9, 1, 4], [2, 0, 9, 0], [0, 5, 0, 9]]
+    >>> STRUCTURES.create("spectral", similarity=confusion).grow(None, list("abcd"))
+    ClassTree.from_nested([['b', 'd'], ['a', 'c']])
+    """
+
+    def __init__(self, similarity: Any = None, balance: float = 0.0, metric: str = "auto") -> None:
+        self.similarity = similarity
+        self.balance = balance
+        self.metric = metric
+
+    def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
+        balance = check_balance(self.balance)
+        graph: _GivenGraph | _NeighborGraph
+        if self.similarity is not None:
+            graph = _GivenGraph(self.similarity, task.n_classes)
+        else:
+            classes = class_points(task, self.metric)
+            graph = _NeighborGraph(classes.points, classes.order)
+
+        def split(codes: IntArray) -> tuple[IntArray, IntArray]:
+            if len(codes) == 2:
+                return codes[:1], codes[1:]
+            return cut_in_two(codes, graph.among(codes), balance)
+
+        return split_downwards(task, split, graph.order)
+
+
+class _GivenGraph:
+    """The user's matrix, symmetric and without its diagonal."""
+
+    def __init__(self, similarity: Any, n_classes: int) -> None:
+        given: Any = (
+            csr_array(similarity) if is_sparse(similarity) else np.asarray(similarity, dtype=np.float64)
+        )
+        if given.shape != (n_classes, n_classes):
+            raise ValueError(
+                f"similarity must have a row and a column for each of the {n_classes} classes, in sorted "
+                f"order, but its shape is {given.shape}."
+            )
+        values = given.data if is_sparse(given) else given
+        if not np.isfinite(values).all() or (values < 0).any():
+            raise ValueError("similarity must hold finite numbers, none of them negative.")
+        self.order = np.arange(n_classes)
+        self._edges = _without_diagonal(csr_array(given + given.T))
+
+    def among(self, codes: IntArray) -> Any:
+        """Similarities of some classes, sparse or, for few classes, dense."""
+        part = self._edges[codes][:, codes]
+        return part.toarray() if len(codes) <= _FEW_CLASSES else part
+
+
+class _NeighborGraph:
+    """Similarities by the distances of points: of neighbours, or of all pairs of few points."""
+
+    def __init__(self, points: FloatArray, order: IntArray) -> None:
+        self.order = order
+        self._points = points
+        if len(points) > _FEW_CLASSES:
+            self._edges = _neighbor_edges(points, order)
+
+    def among(self, codes: IntArray) -> Any:
+        """Similarities of some classes, sparse or, for few classes, dense."""
+        if len(codes) > _FEW_CLASSES:
+            return self._edges[codes][:, codes]
+        points = self._points[codes]
+        centred = points - points.mean(axis=0)
+        length = np.einsum("ij,ij->i", centred, centred)
+        squared = np.maximum(length[:, None] + length - 2 * (centred @ centred.T), 0.0)
+        nearest = min(_SCALE_NEIGHBOR, len(codes) - 1)
+        scale = np.sqrt(np.partition(squared, nearest, axis=1)[:, nearest])
+        similar = _similarity(squared, scale[:, None] * scale)
+        np.fill_diagonal(similar, 0.0)
+        return similar
+
+
+def _neighbor_edges(points: FloatArray, order: IntArray) -> Any:
+    """Each class with its nearest neighbours, by class code."""
+    k = len(points)
+    found = NearestNeighbors(n_neighbors=_N_NEIGHBORS, algorithm="brute").fit(points[order])
+    distance, neighbor = found.kneighbors()
+    scale = distance[:, _SCALE_NEIGHBOR - 1]
+    similar = _similarity(distance**2, scale[:, None] * scale[neighbor])
+    rows = np.repeat(order, _N_NEIGHBORS)
+    edges = csr_array((similar.ravel(), (rows, order[neighbor.ravel()])), shape=(k, k))
+    return csr_array(edges + edges.T)
+
+
+def _similarity(squared: FloatArray, scale: FloatArray) -> FloatArray:
+    """Falls from 1 with the squared distance; points at distance 0 are alike whatever the scale."""
+    ratio = np.divide(squared, scale, out=np.where(squared > 0, np.inf, 0.0), where=scale > 0)
+    return np.asarray(np.exp(-ratio))
+
+
+def _without_diagonal(matrix: Any) -> Any:
+    edges = matrix.tocoo()
+    rows, columns = edges.coords
+    off = rows != columns
+    return csr_array((edges.data[off], (rows[off], columns[off])), shape=matrix.shape)

@@ -1,0 +1,180 @@
+"""Laws of the structures that look at the data: any shape of it, any names, weights, sparse or dense."""
+
+import tracemalloc
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, random_array
+from sklearn.linear_model import LogisticRegression
+
+from dichotomies import NestedDichotomyClassifier
+from dichotomies.structures import STRUCTURES
+from dichotomies.structures.balance import depth_bound
+
+NAMES = STRUCTURES.names()
+BY_CENTROIDS = ["2-means", "balanced-2-means", "ward", "average", "furthest-centroids", "spectral"]
+NAMELESS = [*BY_CENTROIDS, "random-pair", "multiple-subset", "hierarchy"]
+BALANCED = [*BY_CENTROIDS, "random-pair", "multiple-subset", "huffman"]
+LOOKING = [*NAMELESS, "evolved"]
+
+
+def unordered(nested):
+    return frozenset(map(unordered, nested)) if isinstance(nested, list) else nested
+
+
+def clouds(rng, k, n_rows=5, n_features=6, spread=0.3):
+    """Classes around centres of their own, rows shuffled."""
+    y = np.repeat(np.arange(k), n_rows)
+    X = rng.normal(size=(k, n_features))[y] + spread * rng.normal(size=(len(y), n_features))
+    shuffled = rng.permutation(len(y))
+    return X[shuffled], y[shuffled]
+
+
+def quickly(name, **params):
+    """A structure, with few evaluations where it judges whole trees."""
+    fewer = {
+        "evolved": {"evaluations": 5, "population": 3},
+        "best-of-k": {"n_trees": 3},
+        "multiple-subset": {"n_subsets": 3},
+    }
+    return STRUCTURES.create(name, **fewer.get(name, {}), **params)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("k", "kind"),
+    [*product([2, 3, 7, 100], ["rows", "duplicated centroids", "a constant feature"]), (2_000, "rows")],
+)
+def test_every_structure_yields_a_tree_over_the_classes(name, k, kind, rng):
+    X, y = rng.normal(size=(k, 3)), np.arange(k)
+    if kind == "duplicated centroids":
+        X[k // 2 :] = X[: k - k // 2]
+    elif kind == "a constant feature":
+        X, y = np.repeat(X, 2, axis=0), np.repeat(y, 2)
+        X[:, 0] = 7.0
+    tree = quickly(name).grow(X, y, random_state=0)
+    assert sorted(tree.leaf_labels.tolist()) == list(range(k))
+    assert (tree.start < tree.split).all()
+    assert (tree.split < tree.stop).all()
+
+
+@pytest.mark.parametrize("name", NAMELESS)
+@pytest.mark.parametrize("n_features", [6, 600])
+def test_permuting_the_names_permutes_the_tree(name, n_features, rng):
+    X, y = clouds(rng, 40, n_features=n_features)
+    names = rng.permutation(40)
+    grown = STRUCTURES.create(name).grow(X, y, random_state=0)
+    renamed = STRUCTURES.create(name).grow(X, names[y], random_state=0)
+    back = np.argsort(names)
+    assert unordered(_renamed(renamed.to_nested(), back)) == unordered(grown.to_nested())
+
+
+def _renamed(nested, name_of):
+    return [_renamed(side, name_of) for side in nested] if isinstance(nested, list) else int(name_of[nested])
+
+
+@pytest.mark.parametrize("name", NAMELESS)
+def test_weight_two_is_a_row_twice(name, rng):
+    X, y = clouds(rng, 30)
+    weight = rng.integers(0, 3, size=len(y)).astype(float)
+    weight[np.unique(y, return_index=True)[1]] = 1
+    again = np.repeat(np.arange(len(y)), weight.astype(int))
+    weighted = STRUCTURES.create(name).grow(X, y, weight, random_state=0)
+    assert weighted == STRUCTURES.create(name).grow(X[again], y[again], random_state=0)
+    assert weighted != STRUCTURES.create(name).grow(X, y, random_state=0)
+
+
+@pytest.mark.parametrize("name", LOOKING)
+@pytest.mark.parametrize("n_features", [8, 700])
+def test_sparse_rows_grow_the_tree_of_the_dense_ones(name, n_features, rng):
+    X, y = clouds(rng, 25, n_features=n_features)
+    X[rng.random(X.shape) < 0.5] = 0
+    assert quickly(name).grow(csr_array(X), y, random_state=0) == quickly(name).grow(X, y, random_state=0)
+
+
+@pytest.mark.parametrize("metric", ["raw", "within", "cosine"])
+def test_every_metric_gives_the_same_tree_sparse_and_dense(metric, rng):
+    for n_features in (8, 700):
+        X, y = clouds(rng, 25, n_features=n_features)
+        structure = STRUCTURES.create("2-means", metric=metric)
+        assert structure.grow(csr_array(X), y) == structure.grow(X, y)
+
+
+def test_classes_without_weight_have_a_place(rng):
+    X, y = clouds(rng, 12)
+    weight = np.where(y < 4, 0.0, 1.0)
+    for name in LOOKING:
+        for rows in (X, csr_array(np.hstack([X, np.zeros((len(y), 600))]))):
+            assert quickly(name).grow(rows, y, weight, random_state=0).n_classes == 12
+
+
+@pytest.mark.parametrize("name", BALANCED)
+@pytest.mark.parametrize("balance", [0.0, 0.4, 1.0])
+def test_no_leaf_is_deeper_than_the_bound(name, balance, rng):
+    y = np.arange(300)
+    chain = 2.0 ** -np.arange(300)[:, None]  # every class is an outlier among the ones after it
+    weight = 1.5 ** np.arange(300)
+    for X in (chain, np.ones((300, 1)), rng.normal(size=(300, 5)) ** 9):
+        structure = STRUCTURES.create(name, balance=balance)
+        if "metric" in structure.get_params():
+            structure.set_params(metric="raw")
+        tree = structure.grow(X, y, weight, random_state=0)
+        assert tree.max_depth <= depth_bound(300, balance)
+
+
+def test_the_bound_is_the_stated_formula():
+    for balance in np.linspace(0, 0.99, 23):
+        share = max(0.05, balance / 2)
+        for k in (2, 3, 10, 101, 1_000, 6_142):
+            assert depth_bound(k, balance) <= np.log(k) / -np.log1p(-share) + 1
+    assert all(depth_bound(k, 1.0) == np.ceil(np.log2(k)) for k in range(2, 1_000))
+
+
+@pytest.mark.parametrize("name", BALANCED)
+def test_balance_is_a_number_from_zero_to_one(name, rng):
+    X, y = clouds(rng, 5)
+    for balance in (-0.1, 1.1, "half"):
+        with pytest.raises(ValueError, match=r"balance must be a number from 0 .* to 1"):
+            STRUCTURES.create(name, balance=balance).grow(X, y)
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_features_that_have_no_centroid_are_refused_in_a_sentence(name, rng):
+    X, y = clouds(rng, 5)
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match=r"X contains NaN or infinity: fill the gaps, or choose"):
+        quickly(name).grow(X, y, random_state=0)
+    if name != "hierarchy":
+        with pytest.raises(ValueError, match=r"looks at the features, but X is None"):
+            quickly(name).grow(None, y, random_state=0)
+
+
+def test_an_unknown_metric_is_refused(rng):
+    with pytest.raises(ValueError, match=r"metric must be one of .*'cosine'.*got 'euclid'"):
+        STRUCTURES.create("ward", metric="euclid").grow(*clouds(rng, 5))
+
+
+@pytest.mark.parametrize("name", [*BY_CENTROIDS, "random-pair", "multiple-subset"])
+def test_a_million_features_take_no_dense_class_by_feature_matrix(name):
+    k, n_features = 300, 10**6
+    X = csr_array(random_array((600, n_features), density=2e-5, rng=np.random.default_rng(0), format="csr"))
+    y = np.arange(600) % k
+    STRUCTURES.create(name).grow(X[:20], y[:20], random_state=0)  # imports are not counted
+    tracemalloc.start()
+    STRUCTURES.create(name).grow(X, y, random_state=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6  # 300 x 1,000,000 numbers would be 2.4 GB
+
+
+@pytest.mark.parametrize("name", ["2-means", "random-pair", "best-of-k", "evolved"])
+def test_the_tree_does_not_depend_on_the_number_of_workers(name, rng):
+    X, y = clouds(rng, 8, spread=1.0)
+    trees = [
+        NestedDichotomyClassifier(LogisticRegression(), quickly(name), n_jobs=n_jobs, random_state=0)
+        .fit(X, y)
+        .tree_
+        for n_jobs in (1, 2)
+    ]
+    assert trees[0] == trees[1]
