@@ -11,34 +11,13 @@ from sklearn.linear_model import LogisticRegression
 from dichotomies import NestedDichotomyClassifier
 from dichotomies.structures import STRUCTURES
 from dichotomies.structures.balance import depth_bound
+from tests.structures.small import clouds, quickly, unordered
 
 NAMES = STRUCTURES.names()
 BY_CENTROIDS = ["2-means", "balanced-2-means", "ward", "average", "furthest-centroids", "spectral"]
 NAMELESS = [*BY_CENTROIDS, "random-pair", "multiple-subset", "hierarchy"]
 BALANCED = [*BY_CENTROIDS, "random-pair", "multiple-subset", "huffman"]
 LOOKING = [*NAMELESS, "evolved"]
-
-
-def unordered(nested):
-    return frozenset(map(unordered, nested)) if isinstance(nested, list) else nested
-
-
-def clouds(rng, k, n_rows=5, n_features=6, spread=0.3):
-    """Classes around centres of their own, rows shuffled."""
-    y = np.repeat(np.arange(k), n_rows)
-    X = rng.normal(size=(k, n_features))[y] + spread * rng.normal(size=(len(y), n_features))
-    shuffled = rng.permutation(len(y))
-    return X[shuffled], y[shuffled]
-
-
-def quickly(name, **params):
-    """A structure, with few evaluations where it judges whole trees."""
-    fewer = {
-        "evolved": {"evaluations": 5, "population": 3},
-        "best-of-k": {"n_trees": 3},
-        "multiple-subset": {"n_subsets": 3},
-    }
-    return STRUCTURES.create(name, **fewer.get(name, {}), **params)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from dichotomies import ClassTree, NestedDichotomyClassifier
 from dichotomies.structures import STRUCTURES, FixedTree, GrowingTask, Structure, resolve
+from tests.structures.small import quickly, unordered
 
 NAMES = STRUCTURES.names()
 SEEDLESS = {
@@ -19,11 +20,7 @@ SEEDLESS = {
 
 
 def grow(name, y, seed=0, sample_weight=None):
-    return STRUCTURES.create(name).grow(np.zeros((len(y), 1)), y, sample_weight, seed)
-
-
-def unordered(nested):
-    return frozenset(map(unordered, nested)) if isinstance(nested, list) else nested
+    return quickly(name).grow(np.zeros((len(y), 1)), y, sample_weight, seed)
 
 
 @pytest.mark.parametrize("name", NAMES)

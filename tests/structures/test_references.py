@@ -1,0 +1,251 @@
+"""Structures equal independent references where there are any, and each does what its paper says."""
+
+import heapq
+
+import numpy as np
+import pytest
+from scipy.cluster.hierarchy import linkage
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+
+from dichotomies import ClassTree, NestedDichotomyClassifier
+from dichotomies.learners import choose
+from dichotomies.plan import Plan
+from dichotomies.structures import STRUCTURES, GrowingTask
+from dichotomies.structures.class_points import class_points
+from dichotomies.structures.tree_edits import crossed, regrafted, swapped
+from dichotomies.training import tree_judge
+from tests.structures.small import clouds, unordered
+
+
+def centroids(X, y):
+    return np.array([X[y == label].mean(axis=0) for label in np.unique(y)])
+
+
+def sides(tree):
+    """The two sets of classes at the root."""
+    split = tree.split[0]
+    return {frozenset(tree.leaf_labels[:split].tolist()), frozenset(tree.leaf_labels[split:].tolist())}
+
+
+def test_the_first_split_is_that_of_kmeans_on_the_centroids(rng):
+    X, y = clouds(rng, 20)
+    X[:, 0] += 3 * (y % 3 == 0)
+    group = KMeans(2, n_init=20, random_state=0).fit_predict(centroids(X, y))
+    tree = STRUCTURES.create("2-means", metric="raw", n_init=20).grow(X, y, random_state=0)
+    assert sides(tree) == {frozenset(np.flatnonzero(group == side).tolist()) for side in (0, 1)}
+
+
+@pytest.mark.parametrize("method", ["ward", "average"])
+def test_few_classes_are_joined_as_by_scipy(method, rng):
+    for _ in range(10):
+        X, y = clouds(rng, 15)  # up to 20 classes a side may be a single class: nothing is limited
+        expected = ClassTree.from_linkage(linkage(centroids(X, y), method))
+        grown = STRUCTURES.create(method, metric="raw").grow(X, y)
+        assert unordered(grown.to_nested()) == unordered(expected.to_nested())
+
+
+def test_linkage_beyond_the_memory_is_done_in_parts(rng, monkeypatch):
+    X, y = clouds(rng, 60)
+    monkeypatch.setattr("dichotomies.structures.agglomerative._DISTANCE_BYTES", 8 * 20 * 19 // 2)
+    tree = STRUCTURES.create("ward", metric="raw").grow(X, y)
+    halves = STRUCTURES.create("balanced-2-means", metric="raw").grow(X, y)
+    assert sides(tree) == sides(halves)
+    assert sorted(tree.leaf_labels.tolist()) == list(range(60))
+
+
+def test_distances_within_are_those_of_linear_discriminant_analysis(rng):
+    X, y = clouds(rng, 12, n_rows=40, n_features=5)
+    X = X @ rng.normal(size=(5, 5))
+    points = class_points(GrowingTask(X, y, np.arange(12)), "within").points
+    pooled = LinearDiscriminantAnalysis(solver="eigen", store_covariance=True).fit(X, y)
+    ridge = 0.01 * np.trace(pooled.covariance_) / 5 * np.eye(5)
+    expected = cdist(
+        pooled.means_, pooled.means_, "mahalanobis", VI=np.linalg.inv(pooled.covariance_ + ridge)
+    )
+    np.testing.assert_allclose(cdist(points, points), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_reduced_centroids_keep_their_distances(rng):
+    X, y = clouds(rng, 30, n_features=900)
+    for rows in (X, csr_array(X)):
+        task = GrowingTask(rows, y, np.arange(30))
+        points = class_points(task, "raw").points
+        assert points.shape == (30, 30)
+        means = centroids(X, y)
+        np.testing.assert_allclose(cdist(points, points), cdist(means, means), rtol=1e-6, atol=1e-6)
+
+
+def test_huffman_has_the_least_mean_depth_of_all_trees(rng):
+    for k in (2, 3, 10, 57):
+        weight = np.ceil(rng.pareto(0.8, size=k)) + rng.integers(0, 2, size=k)
+        tree = STRUCTURES.create("huffman").grow(None, np.arange(k), weight)
+        assert tree.leaf_depth @ weight[tree.leaf_order] == _huffman_cost(weight)
+
+
+def _huffman_cost(weight):
+    heap, cost = list(weight), 0.0
+    heapq.heapify(heap)
+    while len(heap) > 1:
+        joined = heapq.heappop(heap) + heapq.heappop(heap)
+        cost += joined
+        heapq.heappush(heap, joined)
+    return cost
+
+
+def test_limited_huffman_is_the_best_of_all_trees_within_the_limit(rng):
+    weight = np.array([1.0, 1, 2, 4, 8, 16])
+    grown = STRUCTURES.create("huffman", balance=1.0).grow(None, np.arange(6), weight)
+    assert grown.max_depth == 3
+    random, uniform = np.random.RandomState(0), STRUCTURES.create("uniform")
+    trees = [uniform.grow(None, np.arange(6), random_state=random) for _ in range(3_000)]
+    costs = [tree.leaf_depth @ weight[tree.leaf_order] for tree in trees if tree.max_depth <= 3]
+    assert grown.leaf_depth @ weight[grown.leaf_order] == min(costs)
+
+
+def test_furthest_centroids_part_and_the_others_follow_the_nearer(rng):
+    X, y = clouds(rng, 15)
+    means = centroids(X, y)
+    distance = cdist(means, means)
+    one, other = np.unravel_index(distance.argmax(), distance.shape)
+    with_one = frozenset(np.flatnonzero(distance[one] < distance[other]).tolist())
+    tree = STRUCTURES.create("furthest-centroids", metric="raw").grow(X, y)
+    assert sides(tree) == {with_one, frozenset(range(15)) - with_one}
+
+
+def test_spectral_finds_the_components_of_a_graph(rng):
+    blocks = rng.permutation(np.arange(30) % 2)
+    similarity = rng.random((30, 30)) * (blocks[:, None] == blocks)
+    for given in (similarity, csr_array(similarity)):
+        tree = STRUCTURES.create("spectral", similarity=given).grow(None, np.arange(30))
+        assert sides(tree) == {frozenset(np.flatnonzero(blocks == side).tolist()) for side in (0, 1)}
+    many = rng.permutation(np.arange(400) % 2)
+    edges = csr_array((rng.random((400, 400)) < 0.1) * 1.0 * (many[:, None] == many))
+    tree = STRUCTURES.create("spectral", similarity=edges).grow(None, np.arange(400))
+    assert sides(tree) == {frozenset(np.flatnonzero(many == side).tolist()) for side in (0, 1)}
+
+
+def test_spectral_refuses_what_is_no_similarity():
+    for similarity, message in (
+        (np.ones((2, 3)), "a row and a column for each of the 3 classes"),
+        (-np.ones((3, 3)), "none of them negative"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            STRUCTURES.create("spectral", similarity=similarity).grow(None, [0, 1, 2])
+
+
+def test_random_pairs_are_told_apart_by_the_estimator(rng):
+    X, y = clouds(rng, 9)
+    tree = STRUCTURES.create("random-pair", estimator=GaussianNB()).grow(X, y, random_state=0)
+    first = class_points(GrowingTask(X, y, np.arange(9))).order
+    one, other = first[np.random.RandomState(0).permutation(9)[:2]]
+    model = GaussianNB().fit(X[np.isin(y, [one, other])], y[np.isin(y, [one, other])])
+    most = np.array([np.mean(model.predict(X[y == label]) == one) for label in range(9)])
+    assert sides(tree) == {
+        frozenset(np.flatnonzero(most > 0.5).tolist()),
+        frozenset(np.flatnonzero(most < 0.5)),
+    }
+
+
+def test_many_subsets_find_an_easier_split_than_one(iris):
+    for estimator in (None, GaussianNB()):
+        tree = STRUCTURES.create("multiple-subset", n_subsets=20, estimator=estimator).grow(
+            *iris, random_state=0
+        )
+        assert unordered(tree.to_nested()) == unordered([0, [1, 2]])
+
+
+def test_the_judge_is_the_out_of_fold_log_loss_of_the_tree(iris):
+    X, y = iris[0], iris[1]
+    X = X + 1e-9 * np.arange(len(y))[:, None]  # no two rows are equal
+    tree = ClassTree.from_nested([0, [1, 2]])
+    folds = np.random.RandomState(0).permutation(150) % 3
+    loss = tree_judge(Plan(choose(GaussianNB(), "clones", calibrated=False)), X, y, None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dichotomies.training.fold_of_rows", lambda codes, cv, rng: folds)
+        judged = loss(tree, max_rows=1_000, seed=0)
+    # groups of equal rows come sorted by class and content, not in the order of the rows
+    clf = NestedDichotomyClassifier(GaussianNB(), tree, external_calibration=None)
+    order = _order_of_groups(X, y)
+    splits = [(order[folds != f], order[folds == f]) for f in range(3)]
+    proba = cross_val_predict(clf, X, y, cv=splits, method="predict_proba")
+    assert judged == pytest.approx(-np.log(proba[np.arange(150), y]).mean(), rel=1e-9)
+
+
+def _order_of_groups(X, y):
+    return np.lexsort(((X * np.random.RandomState(0).standard_normal(X.shape[1])).sum(axis=1), y))
+
+
+def test_more_trials_find_trees_that_are_judged_better(digits):
+    X, y = digits[0][:600], digits[1][:600]
+    judge = tree_judge(Plan(choose(LogisticRegression(), "auto", calibrated=False)), X, y, None)
+    task = GrowingTask(X, y, np.arange(10), None, judge)
+    seed = np.random.RandomState(0).randint(2**31 - 1)  # the folds are drawn first
+
+    def loss(name, **params):
+        tree = STRUCTURES.create(name, **params).grow_from(task, np.random.RandomState(0))
+        return judge(tree, max_rows=20_000, seed=seed)
+
+    assert loss("best-of-k", n_trees=8) < loss("best-of-k", n_trees=1)
+    assert loss("evolved", evaluations=40, population=5) < loss("evolved", evaluations=1)
+
+
+def test_fewer_rows_judge_nearly_alike(digits):
+    judge = tree_judge(Plan(choose(LogisticRegression(), "auto", calibrated=False)), *digits, None)
+    tree = STRUCTURES.create("ward").grow(*digits)
+    few, all_rows = (judge(tree, max_rows=rows, seed=0) for rows in (900, 10_000))
+    assert all_rows < few < 2 * all_rows
+
+
+def test_a_time_limit_ends_the_search(digits):
+    tree = STRUCTURES.create("evolved", evaluations=10**9, seconds=0.05).grow(*digits, random_state=0)
+    assert tree.n_classes == 10
+
+
+def test_edits_give_trees_over_the_same_classes(rng):
+    random = np.random.RandomState(0)
+    structure = STRUCTURES.create("random")
+    for k in (2, 3, 4, 20):
+        tree = structure.grow(None, np.arange(k), random_state=random)
+        for _ in range(50):
+            other = structure.grow(None, np.arange(k), random_state=random)
+            for edited in (swapped(tree, random), regrafted(tree, random), crossed(tree, other, random)):
+                assert sorted(edited.leaf_labels.tolist()) == list(range(k))
+
+
+def test_edits_reach_every_tree():
+    random, seen = np.random.RandomState(0), set()
+    tree = ClassTree.from_nested([0, [1, [2, [3, 4]]]])
+    for _ in range(3_000):
+        tree = (swapped, regrafted)[random.randint(2)](tree, random)
+        seen.add(unordered(tree.to_nested()))
+    assert len(seen) == 105  # (2 * 5 - 3)!!
+
+
+def test_a_hierarchy_of_labels_is_kept(rng):
+    labels = np.array([f"{a};{b};{c}" for a in "xyz" for b in "pqrs"[: 2 + ord(a) % 3] for c in "123"])
+    X, y = clouds(rng, len(labels))
+    for features in (X, None):
+        tree = STRUCTURES.create("hierarchy").grow(features, labels[y], random_state=0)
+        branches = {frozenset(tree.leaf_labels[a:b]) for a, b in zip(tree.start, tree.stop, strict=True)}
+        for prefix in {label.rpartition(";")[0] for label in labels} | {"x;", "y;", "z;"}:
+            assert frozenset(label for label in labels if label.startswith(prefix)) in branches
+
+
+def test_groups_are_refined_by_their_own_rows(rng):
+    X, y = clouds(rng, 12)
+    one_group = {label: ["all"] for label in range(12)}
+    for refine in ("2-means", "ward", "huffman"):
+        tree = STRUCTURES.create("hierarchy", paths=one_group, refine=refine).grow(X, y)
+        expected = STRUCTURES.create(refine).grow(X, y)
+        assert unordered(tree.to_nested()) == unordered(expected.to_nested())
+
+
+def test_a_class_without_a_path_is_named():
+    with pytest.raises(ValueError, match="paths has no entry for class 'b'"):
+        STRUCTURES.create("hierarchy", paths={"a": ["x"]}).grow(None, ["a", "b"])
