@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _CALIBRATION_BYTES = 2**30
 #: Folds in which trees are judged where the user's folds number all rows.
 _JUDGING_FOLDS = 3
+_ROWS_AT_A_TIME = 4_096
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def tree_judge(plan: Plan, X: Matrix, codes: IntArray, sample_weight: FloatArray
             task, folds, Wanted.SCORES, random_state=np.random.RandomState(seed), effort=Effort(plan.n_jobs)
         )
         assert fitted.scores is not None
-        scores = np.nan_to_num(fitted.scores, nan=0.0)
+        scores = np.where(np.isnan(fitted.scores), 0.0, fitted.scores)
         if plan.learner.gives_probabilities:
             scores = np.clip(scores, -MOST_LOG_ODDS, MOST_LOG_ODDS)
         pairs = task.own_pairs()
@@ -126,20 +127,23 @@ def _judging_rows(
 ) -> tuple[IntArray, IntArray]:
     """Rows to judge trees on, at most about `max_rows` different ones, and their folds."""
     rows = np.arange(len(codes)) if sample_weight is None else np.flatnonzero(sample_weight > 0)
-    mixing = np.random.RandomState(0).standard_normal(X.shape[1])
-    chunks = range(0, X.shape[0], 4096)
-    mixed = (
-        [X[a : a + 4096] @ mixing for a in chunks]
-        if not isinstance(X, np.ndarray)
-        else [(X[a : a + 4096] * mixing).sum(axis=1) for a in chunks]
-    )
-    content = np.stack([codes[rows], np.concatenate(mixed)[rows]], axis=1)
-    different, first, which = np.unique(content, axis=0, return_index=True, return_inverse=True)
-    group_codes, chosen = codes[rows[first]], np.ones(len(different), dtype=bool)
+    content = np.stack([codes, _content(X)], axis=1)[rows]
+    _, first, which = np.unique(content, axis=0, return_index=True, return_inverse=True)
+    different = codes[rows[first]]
+    chosen = np.arange(len(different))
     if len(different) > max_rows:
-        chosen = fold_of_rows(group_codes, -(-len(different) // max_rows), rng) == 0
+        chosen = np.flatnonzero(fold_of_rows(different, -(-len(different) // max_rows), rng) == 0)
+    n_folds = plan.cv if isinstance(plan.cv, int | np.integer) else _JUDGING_FOLDS
     fold = np.full(len(different), -1, dtype=np.intp)
-    n_folds = plan.cv if isinstance(plan.cv, int) else _JUDGING_FOLDS
-    fold[chosen] = fold_of_rows(group_codes[chosen], n_folds, rng)
+    fold[chosen] = fold_of_rows(different[chosen], n_folds, rng)
     of_row = fold[which.ravel()]
     return rows[of_row >= 0], of_row[of_row >= 0]
+
+
+def _content(X: Matrix) -> FloatArray:
+    """A number for each row that is the same, to the last bit, for rows that are equal."""
+    mixing = np.random.RandomState(0).standard_normal(X.shape[1])
+    if not isinstance(X, np.ndarray):
+        return np.asarray(X @ mixing)
+    chunks = range(0, len(X), _ROWS_AT_A_TIME)
+    return np.concatenate([(X[a : a + _ROWS_AT_A_TIME] * mixing).sum(axis=1) for a in chunks])

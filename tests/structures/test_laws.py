@@ -4,8 +4,9 @@ import tracemalloc
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csc_array, csr_array, csr_matrix, random_array
 from sklearn.linear_model import LogisticRegression
 
 from dichotomies import NestedDichotomyClassifier
@@ -16,7 +17,7 @@ from tests.structures.small import clouds, quickly, unordered
 NAMES = STRUCTURES.names()
 BY_CENTROIDS = ["2-means", "balanced-2-means", "ward", "average", "furthest-centroids", "spectral"]
 NAMELESS = [*BY_CENTROIDS, "random-pair", "multiple-subset", "hierarchy"]
-BALANCED = [*BY_CENTROIDS, "random-pair", "multiple-subset", "huffman"]
+BALANCED = [*BY_CENTROIDS, "random-pair", "multiple-subset", "huffman", "evolved"]
 LOOKING = [*NAMELESS, "evolved"]
 
 
@@ -80,6 +81,14 @@ def test_every_metric_gives_the_same_tree_sparse_and_dense(metric, rng):
         assert structure.grow(csr_array(X), y) == structure.grow(X, y)
 
 
+@pytest.mark.parametrize("name", LOOKING)
+def test_rows_may_come_in_any_form(name, rng):
+    X, y = clouds(rng, 6)
+    expected = quickly(name).grow(X, y, random_state=0)
+    for form in (X.tolist(), pd.DataFrame(X), csc_array(X), csr_matrix(X)):
+        assert quickly(name).grow(form, y.tolist(), random_state=0) == expected
+
+
 def test_classes_without_weight_have_a_place(rng):
     X, y = clouds(rng, 12)
     weight = np.where(y < 4, 0.0, 1.0)
@@ -95,7 +104,7 @@ def test_no_leaf_is_deeper_than_the_bound(name, balance, rng):
     chain = 2.0 ** -np.arange(300)[:, None]  # every class is an outlier among the ones after it
     weight = 1.5 ** np.arange(300)
     for X in (chain, np.ones((300, 1)), rng.normal(size=(300, 5)) ** 9):
-        structure = STRUCTURES.create(name, balance=balance)
+        structure = quickly(name, balance=balance)
         if "metric" in structure.get_params():
             structure.set_params(metric="raw")
         tree = structure.grow(X, y, weight, random_state=0)
@@ -115,7 +124,7 @@ def test_balance_is_a_number_from_zero_to_one(name, rng):
     X, y = clouds(rng, 5)
     for balance in (-0.1, 1.1, "half"):
         with pytest.raises(ValueError, match=r"balance must be a number from 0 .* to 1"):
-            STRUCTURES.create(name, balance=balance).grow(X, y)
+            quickly(name, balance=balance).grow(X, y)
 
 
 @pytest.mark.parametrize("name", LOOKING)

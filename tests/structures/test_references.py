@@ -12,6 +12,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
 
 from dichotomies import ClassTree, NestedDichotomyClassifier
 from dichotomies.learners import choose
@@ -20,7 +21,7 @@ from dichotomies.structures import STRUCTURES, GrowingTask
 from dichotomies.structures.class_points import class_points
 from dichotomies.structures.tree_edits import crossed, regrafted, swapped
 from dichotomies.training import tree_judge
-from tests.structures.small import clouds, unordered
+from tests.structures.small import clouds, quickly, unordered
 
 
 def centroids(X, y):
@@ -200,6 +201,14 @@ def test_fewer_rows_judge_nearly_alike(digits):
     tree = STRUCTURES.create("ward").grow(*digits)
     few, all_rows = (judge(tree, max_rows=rows, seed=0) for rows in (900, 10_000))
     assert all_rows < few < 2 * all_rows
+
+
+def test_trees_are_judged_with_calibrated_scores_and_with_classes_of_one_row(iris):
+    X, y = iris[0], np.where(np.arange(150) == 7, 3, iris[1])
+    for name in ("best-of-k", "evolved"):
+        clf = NestedDichotomyClassifier(LinearSVC(), quickly(name), internal_calibration="platt")
+        tree = clf.set_params(random_state=0).fit(X, y).tree_
+        assert sorted(tree.leaf_labels.tolist()) == [0, 1, 2, 3]
 
 
 def test_a_time_limit_ends_the_search(digits):

@@ -122,8 +122,9 @@ def test_data_balanced_left_side_first_reaches_half():
         assert 2 * (left.sum() - left.max()) < sizes.sum()
 
 
-def test_zero_weight_everywhere_still_gives_a_tree():
-    assert grow("data-balanced", np.arange(9), sample_weight=np.zeros(9)).n_classes == 9
+@pytest.mark.parametrize("name", NAMES)
+def test_zero_weight_everywhere_still_gives_a_tree(name):
+    assert grow(name, np.arange(9), sample_weight=np.zeros(9)).n_classes == 9
 
 
 def test_a_new_class_registers_itself_everywhere(iris):

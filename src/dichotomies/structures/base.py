@@ -8,11 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from dichotomies._registry import Registry
 from dichotomies.persistence import CATALOGUE, Estimator
+from dichotomies.structures.class_sums import is_sparse
 from dichotomies.tree import ClassTree
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ class Structure(BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n_rows, n_features), or None
+        X : array, sparse matrix or data frame of shape (n_rows, n_features), or None
             The features; structures that only count rows do not look at them.
         y : array of shape (n_rows,)
             The label of each row.
@@ -96,6 +98,8 @@ class Structure(BaseEstimator, ABC):
         -------
         ClassTree
         """
+        if X is not None:
+            X = csr_array(X) if is_sparse(X) else np.asarray(X)
         classes, codes = np.unique(np.asarray(y), return_inverse=True)
         return self.grow_from(GrowingTask(X, codes, classes, sample_weight), check_random_state(random_state))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from dichotomies.structures.balance import check_balance, depth_bound
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
 from dichotomies.structures.best_of import TOLERANCE, judge_of
 from dichotomies.structures.fixed import resolve
 from dichotomies.structures.tree_edits import crossed, normal_form, regrafted, swapped
+from dichotomies.structures.two_means import TwoMeans
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +42,9 @@ class Evolved(Structure):
         Ends the search also after this time; the tree then depends on the machine's speed.
     max_rows : int, default=20000
         About how many rows they are judged on at most, drawn from each class in proportion.
+    balance : float, default=0.0
+        That of "2-means"; trees deeper than its bound, ``log(k) / -log(1 - s) + 1`` for a least share s of
+        classes on either side, are not considered.
 
     References
     ----------
@@ -61,12 +66,14 @@ class Evolved(Structure):
         structure: Any = "random-pair",
         seconds: float | None = None,
         max_rows: int = 20_000,
+        balance: float = 0.0,
     ) -> None:
         self.evaluations = evaluations
         self.population = population
         self.structure = structure
         self.seconds = seconds
         self.max_rows = max_rows
+        self.balance = balance
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         if self.evaluations < 1 or self.population < 1:
@@ -76,9 +83,12 @@ class Evolved(Structure):
             )
         judge, seed = judge_of(task), int(rng.randint(2**31 - 1))
         search = _Search(
-            lambda tree: judge(tree, max_rows=self.max_rows, seed=seed), self.evaluations, self.seconds
+            lambda tree: judge(tree, max_rows=self.max_rows, seed=seed),
+            self.evaluations,
+            self.seconds,
+            depth_bound(task.n_classes, check_balance(self.balance)),
         )
-        search.try_out(resolve("2-means").grow_from(task, rng))
+        search.try_out(TwoMeans(self.balance).grow_from(task, rng))
         for _ in range(self.population - 1):
             search.try_out(resolve(self.structure).grow_from(task, rng))
         while search.goes_on:
@@ -90,8 +100,14 @@ class Evolved(Structure):
 class _Search:
     """The trees at present, best first, and what is left to spend."""
 
-    def __init__(self, judge: Callable[[ClassTree], float], evaluations: int, seconds: float | None) -> None:
-        self._judge, self._left = judge, evaluations
+    def __init__(
+        self,
+        judge: Callable[[ClassTree], float],
+        evaluations: int,
+        seconds: float | None,
+        most_depth: int,
+    ) -> None:
+        self._judge, self._left, self._most_depth = judge, evaluations, most_depth
         self._end = None if seconds is None else time.monotonic() + seconds
         self._seen: set[ClassTree] = set()
         self._failures = 0
@@ -109,9 +125,9 @@ class _Search:
         return self.ranked[0][1]
 
     def try_out(self, tree: ClassTree) -> None:
-        """Judge a tree, unless it was judged before, and put it in its rank behind its equals."""
+        """Judge a tree, unless it was before or is too deep, and put it in its rank behind its equals."""
         tree = normal_form(tree)
-        if tree in self._seen or self._left == 0:
+        if tree in self._seen or self._left == 0 or tree.max_depth > self._most_depth:
             self._failures += 1
             return
         self._seen.add(tree)

@@ -92,7 +92,7 @@ class BalancedTwoMeans(TwoMeans):
     >>> from dichotomies.structures import STRUCTURES
     >>> X = np.array([[0.0], [1.0], [2.0], [9.0]])
     >>> STRUCTURES.create("balanced-2-means", metric="raw").grow(X, list("abcd"))
-    ClassTree.from_nested([['c', 'd'], ['a', 'b']])
+    ClassTree.from_nested([['a', 'b'], ['c', 'd']])
     """
 
     def __init__(self, balance: float = 1.0, metric: str = "auto", n_init: int = 1) -> None:
