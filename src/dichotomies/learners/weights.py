@@ -117,7 +117,7 @@ class SparseWeights:
         most = _COMMON_BYTES // (8 * n_nodes)
         features = np.argsort(-n_entries, kind="stable")[:most]
         features = features[_MANY * n_entries[features] >= n_nodes]
-        place = np.full(len(n_entries), -1, dtype=np.int32)
+        place: IntArray = np.full(len(n_entries), -1, dtype=np.int32)
         place[features] = np.arange(len(features))
         weights = np.empty((len(features), n_nodes))
         spread(features, self.feature_offsets, self.node, self.value, weights)
