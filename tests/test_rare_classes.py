@@ -14,6 +14,8 @@ from dichotomies.learners import NodeTask, Wanted, choose
 from dichotomies.plan import Plan
 from dichotomies.structures import STRUCTURES
 
+#: Enough that no combination gets away with a row for every class.
+N_CLASSES = 1_000
 #: They refuse so many classes in a sentence.
 TOO_LARGE = {"matrix", "dirichlet"}
 
@@ -30,8 +32,9 @@ def with_internal(crossed, name, ensemble=False):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_every_combination_is_finite(real_data, name):
     data = real_data(name)
+    few = np.isin(data.y, np.unique(data.y)[:N_CLASSES])
     frequent = np.argsort(-data.X.sum(axis=0))[:200]
-    X, (classes, codes) = data.X[:, frequent], np.unique(data.y, return_inverse=True)
+    X, (classes, codes) = data.X[few][:, frequent], np.unique(data.y[few], return_inverse=True)
     tree = STRUCTURES.create("random").grow(None, codes, random_state=0)
     plan = Plan(choose(MultinomialNB()), internal=BINARY.create("platt"))
     task = NodeTask(tree, X, codes)
