@@ -380,3 +380,28 @@ def test_choosing_per_node_or_depth_beats_the_best_single_C_on_test_rows(real_da
 def test_bad_parameters_are_refused_in_a_sentence(params, sentence):
     with pytest.raises(ValueError, match=sentence):
         TunedLogisticRegression(**params).fit(np.array([[0.0], [1.0], [0.5], [2.0]]), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e6])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # the last digits
+def test_sparse_rows_of_large_values_end_where_dense_ones_do(scale):
+    rng = np.random.RandomState(0)
+    y = rng.randint(8, size=900)
+    X = csr_array(rng.poisson(0.1 + 2 * (rng.rand(8, 400) < 0.05)[y]).astype(float)) * scale
+    rows, losses = np.arange(len(y)), []
+    for each in (X, X.toarray()):
+        clf = Uncalibrated(LogisticRegression(max_iter=1000), random_state=0).fit(each, y)
+        losses.append(-clf.predict_log_proba(each)[rows, y].mean())
+    assert losses[0] <= losses[1] + 1e-6
+
+
+@pytest.mark.parametrize("offset", [0, 1_000, 10_000])
+def test_single_precision_far_from_zero_is_as_good_as_double(offset):
+    rng = np.random.RandomState(0)
+    y = rng.randint(6, size=180)
+    X = (0.3 * rng.randn(6, 300)[y] + rng.randn(180, 300) + offset).astype(np.float32)
+    single, double = (
+        Uncalibrated(LogisticRegression(), random_state=0).fit(each, y).predict_proba(each)
+        for each in (X, X.astype(np.float64))
+    )
+    np.testing.assert_allclose(single, double, atol=1e-3)

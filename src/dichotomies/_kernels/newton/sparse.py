@@ -8,6 +8,7 @@ import numpy as np
 
 from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.newton.lanes import LANES
+from dichotomies._kernels.newton.loss import evaluate
 from dichotomies._kernels.newton.node import (
     Nodes,
     Objective,
@@ -20,7 +21,7 @@ from dichotomies._kernels.newton.node import (
     visit_by_gram,
 )
 from dichotomies._kernels.newton.primal import solve_primal
-from dichotomies._kernels.newton.rows import empty_preconditioner
+from dichotomies._kernels.newton.rows import empty_preconditioner, product
 from dichotomies._kernels.newton.sweeps import empty_state, look, rise, weights_of
 
 if TYPE_CHECKING:
@@ -124,6 +125,23 @@ def accuracy_for(tol: float, size: int, accuracy: float) -> float:
 
 
 @vector_kernel
+def is_worse_than_zero(
+    X: Any, y: FloatArray, cost: FloatArray, penalty: FloatArray, theta: FloatArray
+) -> bool:
+    """Whether no weights at all would be better: sweeps over large values can end far out.
+
+    There all rows are as good as certain, without curvature, and Newton steps would not find back.
+    """
+    z, slope, curve = np.empty(len(y)), np.empty(len(y)), np.empty(len(y))
+    product(X, theta, z)
+    value = evaluate(z, y, cost, slope, curve)
+    for j in range(len(theta)):
+        if penalty[j] < np.inf:
+            value += 0.5 * penalty[j] * theta[j] ** 2
+    return bool(value > np.log(2.0) * cost.sum())
+
+
+@vector_kernel
 def polish(
     X: Any,
     y: FloatArray,
@@ -139,6 +157,8 @@ def polish(
     if objective.intercept_scale > 0.0:
         penalty[-1] = 1.0 / objective.intercept_scale**2
     accuracy = accuracy_for(objective.tol, len(y) * len(theta), _DIAGONAL_ACCURACY)
+    if is_worse_than_zero(X, y, cost, penalty, theta):
+        theta[:] = 0.0
     n_steps = solve_primal(
         X, y, cost, penalty, tolerance, objective.max_iter, theta, scores,
         empty_preconditioner(X, len(theta)), False, accuracy,

@@ -80,6 +80,22 @@ def visit_by_rows(
 
 
 @vector_kernel
+def centre_rows(rows: FloatArray, is_free: bool) -> tuple[FloatArray, FloatArray]:
+    """The rows in double precision, less their mean where a free intercept can make up for it; and the mean.
+
+    Inner products of rows far from zero would have few digits left for what sets them apart.
+    """
+    centred, centre = rows.astype(np.float64), np.zeros(rows.shape[1])
+    if is_free:
+        for i in range(len(rows)):
+            centre += centred[i]
+        centre /= len(rows)
+        for i in range(len(rows)):
+            centred[i] -= centre
+    return centred, centre
+
+
+@vector_kernel
 def train_dense(
     first_node: int,
     last_node: int,
@@ -116,11 +132,13 @@ def train_dense(
                     weights[member, k] = np.dot(axes.basis, along[member, :p])
                 continue
         if n <= min(p, _MOST_GRAM_ROWS):
-            gram = np.zeros((n, n), dtype=X.dtype)
-            add_rows_gram(rows, gram)
-            coefficients = visit_by_gram(k, gram.astype(np.float64), nodes, objective, results)
+            centred, centre = centre_rows(rows, objective.free_intercept)
+            gram = np.zeros((n, n))
+            add_rows_gram(centred, gram)
+            coefficients = visit_by_gram(k, gram, nodes, objective, results)
             for member in range(len(weights)):
-                weights[member, k] = np.dot(rows.T, coefficients[member].astype(X.dtype))
+                weights[member, k] = np.dot(centred.T, coefficients[member])
+                results.intercept[member, k] -= np.dot(centre, weights[member, k].astype(np.float64))
         else:
             theta = visit_by_rows(k, rows, p, nodes, objective, results)
             for member in range(len(weights)):
