@@ -63,6 +63,24 @@ def test_rows_that_are_never_tested_are_counted(tmp_path):
     assert "1 row never tested" in run("compare", data, "--label", "y", "-c", "one:", "--folds", 2).stdout
 
 
+def test_folds_are_dealt_among_the_rows_that_can_be_tested(tmp_path):
+    labels = [*"aabb", *(f"single {i}" for i in range(6))]
+    folds = folds_of(np.array(labels), 5, seed=0)
+    assert sorted(folds[:4].tolist()) == [0, 1, 2, 3]
+    assert set(folds[4:].tolist()) == {-1}
+    data = write_csv(tmp_path / "t.csv", ["x", "y"], list(enumerate(labels)))
+    arguments = ["compare", data, "--label", "y", "-c", "one: external=none"]
+    document = run_json(*arguments)
+    assert (document["folds"], document["rows_never_tested"]) == (4, 6)
+    assert len(document["configurations"]["one"]["nll"]["folds"]) == 4
+    assert "Warning" not in run(*arguments).stderr
+
+
+def test_without_a_label_of_two_rows_nothing_is_compared(tmp_path):
+    data = write_csv(tmp_path / "t.csv", ["x", "y"], list(enumerate("abc")))
+    assert "No label has two rows" in sentence("compare", data, "--label", "y", "-c", "one:")
+
+
 def test_texts_are_learned_anew_in_every_fold(tmp_path):
     rows = [("it", f"engineer {i}") if i % 2 else ("care", f"nurse {i}") for i in range(40)]
     data = write_csv(tmp_path / "t.csv", ["code", "title"], rows)
@@ -98,6 +116,8 @@ def test_settings_are_read_as_numbers_truths_and_texts():
         ("a: cv=three", "'cv' must be a whole number, got 'three'"),
         ("a: estimator=svm", "no estimator 'svm'"),
         ("a: random", "'random' should be NAME=VALUE"),
+        ("a: structure='random", "cannot be divided into settings (No closing quotation)"),
+        ("a: param.c=1", "no logistic parameter 'c'; choose from C, "),
         ("nowhere.toml", "no file nowhere.toml"),
     ],
 )

@@ -106,3 +106,8 @@ def test_the_report_is_a_page_that_says_what_it_found(digit_files, with_unknown,
 def test_a_report_nowhere_is_refused_before_the_work(digit_files, tmp_path):
     said = sentence("report", digit_files.model, digit_files.test, "-o", tmp_path / "no" / "r.html")
     assert "There is no folder" in said
+
+
+def test_a_report_calls_its_options_by_their_names(digit_files, tmp_path):
+    arguments = ["report", digit_files.model, digit_files.test, "-o", tmp_path / "r.html", "--label", "digit"]
+    assert "has no column 'title' (--examples)" in sentence(*arguments, "--examples", "title")

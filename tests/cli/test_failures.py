@@ -1,5 +1,7 @@
 """Failures are one sentence and an exit code: 1 for the work, 2 for the command, 130 for an interruption."""
 
+import os
+import stat
 import sys
 import warnings
 
@@ -46,6 +48,33 @@ def test_a_missing_file_is_refused_in_a_sentence(tmp_path):
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path):
     data = write_csv(tmp_path / "t.csv", ["x", "y"], [(1, "u"), (2, "v")])
     assert "is a folder" in sentence("fit", data, "--label", "y", "-o", tmp_path)
+
+
+def test_a_pipe_is_refused_before_the_work(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    data = write_csv(tmp_path / "t.csv", ["x", "y"], [(1, "u"), (2, "v")])
+    assert "is a device or a pipe" in sentence("fit", data, "--label", "y", "-o", tmp_path / "pipe")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+def test_a_folder_is_no_data(tmp_path):
+    assert "is a folder; give a file" in sentence("fit", tmp_path, "--label", "y", "-o", tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    "option", [("--delimiter", ";;"), ("--delimiter", "é"), ("--delimiter", ""), ("--jobs", "0")]
+)
+def test_options_that_cannot_be_are_misunderstandings(option, tmp_path):
+    result = run("fit", "t.csv", "--label", "y", "-o", tmp_path / "m", *option, code=2)
+    assert "one ASCII character" in result.stderr or "there must be a worker" in result.stderr
+
+
+def test_a_tab_is_found_and_can_be_typed(tmp_path):
+    data = tmp_path / "t.csv"
+    data.write_text("x\ty\n" + "1\tu\n2\tv\n" * 20)
+    arguments = ["fit", data, "--label", "y", "-o", tmp_path / "m", "--quiet"]
+    assert r"say so: --delimiter '\t'." in sentence(*arguments)
+    run(*arguments, "--delimiter", r"\t")
 
 
 def test_debug_shows_where_an_error_comes_from(tmp_path):

@@ -172,8 +172,10 @@ def test_settings_that_do_not_exist_are_misunderstandings(arguments, said, digit
 
 
 def test_parameters_that_the_estimator_does_not_have_are_named(digit_files, tmp_path):
-    said = sentence("fit", digit_files.train, "--label", "digit", "-o", tmp_path / "m", "--param", "c=1")
-    assert "Invalid parameter 'c'" in said
+    said = sentence(
+        "fit", digit_files.train, "--label", "digit", "-o", tmp_path / "m", "--param", "c=1", code=2
+    )
+    assert "There is no logistic parameter 'c'; choose from C, " in said
 
 
 def test_without_a_label_the_columns_are_listed(digit_files, tmp_path):

@@ -4,11 +4,15 @@ import csv
 import io
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
+from dichotomies import NestedDichotomyClassifier
 from dichotomies.cli import predict as command
 from dichotomies.persistence import load
+from dichotomies.table_files import TableModel
 from tests.cli.conftest import NAMES, run, run_json, sentence, write_csv
 
 
@@ -92,6 +96,58 @@ def test_all_refuses_a_name_that_a_label_has(digit_files, tmp_path):
     rows = ([i, *row] for i, row in enumerate(digit_files.X_test.astype(int).tolist()))
     data = write_csv(tmp_path / "t.csv", ["07", *NAMES], rows)
     assert "There is a label '07'" in sentence("predict", digit_files.model, data, "--all", "--id", "07")
+
+
+def test_no_column_of_predictions_is_overwritten_by_what_rows_are_called(digit_files, tmp_path):
+    rows = [[i, *row] for i, row in enumerate(digit_files.X_test[:3].astype(int).tolist())]
+    data = write_csv(tmp_path / "t.csv", ["label_2", *NAMES], rows)
+    said = sentence("predict", digit_files.model, data, "--id", "label_2")
+    assert "The predictions have a column 'label_2' themselves" in said
+    found = table_of(run("predict", digit_files.model, data, "--id", "label_2", "-k", 1).stdout)
+    assert [row["label_2"] for row in found] == ["0", "1", "2"]
+
+
+def test_a_label_that_is_called_as_row_numbers_are_needs_an_id(tmp_path):
+    data = write_csv(tmp_path / "t.csv", ["x", "y"], [(i, ["row", "column"][i % 2]) for i in range(40)])
+    run("fit", data, "--label", "y", "-o", tmp_path / "m", "--quiet")
+    assert "There is a label 'row'" in sentence("predict", tmp_path / "m", data, "--all")
+    assert "(--id)" in sentence("predict", tmp_path / "m", data, "--all")
+    run("predict", tmp_path / "m", data, "--all", "--id", "x")
+
+
+def test_whole_numbers_that_name_rows_keep_all_digits(digit_files, tmp_path):
+    columns = {"n": pa.array([2**53 + 1, None, 3])}
+    columns |= {name: digit_files.X_test[:3, i] for i, name in enumerate(NAMES)}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    found = table_of(run("predict", digit_files.model, tmp_path / "t.parquet", "--id", "n").stdout)
+    assert [row["n"] for row in found] == [str(2**53 + 1), "", "3"]
+    run(
+        "predict",
+        digit_files.model,
+        tmp_path / "t.parquet",
+        "--id",
+        "n",
+        "-o",
+        tmp_path / "p.parquet",
+        "--quiet",
+    )
+    assert pq.read_table(tmp_path / "p.parquet")["n"].to_pylist() == [2**53 + 1, None, 3]
+
+
+def test_types_that_a_model_needs_are_trusted_by_option(digit_files, tmp_path):
+    forest = RandomForestClassifier(2, max_depth=2, random_state=0)
+    clf = NestedDichotomyClassifier(forest, random_state=0).fit(
+        digit_files.X_train[:100], digit_files.y_train[:100]
+    )
+    TableModel(clf, tuple(NAMES)).save(tmp_path / "m")
+    trust = ["--trust", "sklearn.tree._tree.Tree"]
+    for name, *data in (
+        ["predict", digit_files.test],
+        ["evaluate", digit_files.test, "--label", "digit"],
+        ["show"],
+    ):
+        assert " ".join(trust) in sentence(name, tmp_path / "m", *data)
+        run(name, tmp_path / "m", *data, *trust)
 
 
 def test_more_labels_than_there_are_is_all_of_them(digit_files):

@@ -69,6 +69,14 @@ def test_a_wrong_checksum_is_not_taken_for_being_offline(letter, monkeypatch):
     assert not isinstance(caught.value, FileNotFoundError)
 
 
+def test_all_files_that_are_needed_are_named(cache):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"download \S+ \(also needed: sector\.t\.scale\.bz2\) and put it as \S+sector\.scale\.bz2,",
+    ):
+        load("sector", download=False)
+
+
 def test_what_needs_registration_says_what_to_do(cache):
     archive = re.escape(str(cache / "ilsvr2010" / "ILSVRC2010_feature_sbow_train.tar"))
     with pytest.raises(

@@ -47,6 +47,34 @@ def test_nothing_is_said_where_nothing_was_run():
     assert all(claim.judge(Table({})).holds is None for claim in CLAIMS)
 
 
+def test_accuracy_must_fall_and_nll_improve_by_a_tenth_on_every_set_that_was_run(paper):
+    words = "costs accuracy on micromass and ILSVR2010"
+    assert verdict(words, paper) == (
+        True,
+        "micromass: NLL -68%, accuracy -0.032; ILSVR2010: NLL -10%, accuracy -0.010",
+    )
+    more_accurate = paper | {("accuracy", LOGISTIC, "ILSVR2010", "external_vs"): 0.07}
+    hardly_better = paper | {("nll", LOGISTIC, "ILSVR2010", "external_vs"): 0.91 * 6.442}
+    assert not verdict(words, more_accurate).holds
+    assert not verdict(words, hardly_better).holds
+
+
+def test_a_stand_in_is_judged_where_the_papers_set_was_not_run(paper):
+    ours = {
+        (metric, base, "kanji_fonts", scheme): mean
+        for (metric, base, dataset, scheme), mean in paper.items()
+        if dataset == "ILSVR2010"
+    }
+    found = verdict("costs accuracy on micromass and ILSVR2010", ours)
+    assert found == (True, "kanji_fonts: NLL -10%, accuracy -0.010")
+
+
+def test_where_no_set_of_more_classes_was_run_their_gain_is_not_judged(paper):
+    few = {key: mean for key, mean in paper.items() if key[2] in ("optdigits", "micromass", "letter")}
+    assert verdict("raises accuracy a lot", few) == (None, "not run")
+    assert verdict("raises accuracy a lot", paper).holds
+
+
 def test_a_dataset_counts_only_with_all_its_schemes(paper):
     del paper["nll", "naive_bayes", "letter", "both_ps"]
     assert "letter" not in Table(paper).datasets("naive_bayes")

@@ -29,6 +29,11 @@ def invoke(tmp_path, data_dir, monkeypatch):
 SMALL = ("--dataset", "optdigits", "--base", "naive_bayes", "--scheme", "none", "--scheme", "both_ps")
 
 
+def unwrapped(text):
+    """An error as one line, without the frame around it."""
+    return " ".join(text.replace("│", " ").split())
+
+
 def test_it_runs_stores_and_shows_what_was_asked_for(invoke, tmp_path):
     result = invoke(*SMALL)
     assert result.exit_code == 0, result.output
@@ -75,6 +80,56 @@ def test_tables_only_shows_the_store_and_runs_nothing(invoke):
     assert "trials run" not in result.stderr
 
 
+def test_list_in_json_is_one_document(invoke):
+    invoke(*SMALL, "--fold-limit", "1")
+    plan = json.loads(invoke(*SMALL, "--list", "--json").stdout)
+    assert plan.pop("seconds") > 0
+    counts = {"trials": 6, "finished": 2, "to_run": 4}
+    assert plan == {"datasets": [{"dataset": "optdigits", "row": "optdigits", **counts}], **counts}
+
+
+def test_list_refuses_other_folds_as_a_run_does(invoke):
+    invoke(*SMALL, "--fold-limit", "1")
+    said = [invoke(*SMALL, "--folds", "5", *more) for more in ([], ["--list"])]
+    assert [each.exit_code for each in said] == [1, 1]
+    assert said[0].stderr == said[1].stderr
+    assert "made with 3 folds, not 5" in said[1].stderr
+
+
+def test_tables_only_shows_the_seed_that_is_stored(invoke):
+    invoke(*SMALL, "--fold-limit", "1", "--seed", "7")
+    assert "| naive Bayes | optdigits |" in invoke("--tables-only", "--format", "markdown").stdout
+    other = invoke("--tables-only", "--seed", "0")
+    assert (other.exit_code, other.stdout) == (1, "")
+    assert "There is nothing to show: the 2 results in results.sqlite are of other things" in other.stderr
+    assert "seeds 7." in other.stderr
+
+
+def test_several_seeds_are_not_mixed(invoke):
+    for seed in ("7", "9"):
+        invoke(*SMALL, "--fold-limit", "1", "--seed", seed)
+    result = invoke("--tables-only")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "of seeds 7, 9; choose one to show." in unwrapped(result.stderr)
+    assert invoke("--tables-only", "--seed", "9").exit_code == 0
+
+
+def test_a_store_without_results_has_nothing_to_show(invoke, tmp_path):
+    Store(tmp_path / "results.sqlite").close()
+    result = invoke("--tables-only", "--json")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "There is nothing to show: results.sqlite holds no results yet." in result.stderr
+
+
+def test_an_empty_file_is_not_made_a_store_by_looking_at_it(invoke, tmp_path):
+    (tmp_path / "results.sqlite").touch()
+    shown = invoke("--tables-only")
+    assert (shown.exit_code, shown.stdout) == (1, "")
+    assert "results.sqlite is empty, not a store of results" in shown.stderr
+    assert "6 to run" in invoke(*SMALL, "--list").stdout
+    assert (tmp_path / "results.sqlite").read_bytes() == b""
+
+
 def test_tables_of_a_store_that_is_not_there_are_an_error(invoke, tmp_path):
     result = invoke("--tables-only", "--store", "other.sqlite")
     assert result.exit_code == 1
@@ -110,6 +165,52 @@ def test_a_page_is_updated_where_it_says_so(invoke, tmp_path):
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "| naive Bayes | optdigits |" in text
+
+
+def test_outside_its_tables_a_page_stays_as_it_is_to_the_last_byte(invoke, tmp_path):
+    page, mark = tmp_path / "page.md", b"<!-- table: poor-nll/as-numbers-imply -->\r\n"
+    page.write_bytes(b"before\r\n" + mark + b"<!-- end -->\r\nafter")
+    invoke(*SMALL, "--fold-limit", "1", "--update", "page.md")
+    content = page.read_bytes()
+    assert content.startswith(b"before\r\n" + mark + b"\r\n| Base learner |")
+    assert content.endswith(b"|\r\n\r\n<!-- end -->\r\nafter")
+    assert content.count(b"\n") == content.count(b"\r\n")
+
+
+def test_a_page_is_updated_and_the_tables_shown_in_the_format_asked_for(invoke, tmp_path):
+    (tmp_path / "page.md").write_text("<!-- table: poor-nll/as-numbers-imply -->\n<!-- end -->\n")
+    assert invoke(*SMALL, "--fold-limit", "1", "--update", "page.md").stdout == ""
+    shown = invoke("--tables-only", "--update", "page.md", "--format", "latex")
+    assert shown.stdout.startswith("% needs")
+    written = invoke("--tables-only", "--update", "page.md", "--output", "t.html")
+    assert written.stdout == ""
+    assert (tmp_path / "t.html").read_text().startswith("<!DOCTYPE")
+    assert all("Replaced 1 tables in page.md." in each.stderr for each in (shown, written))
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        (("--update", "none.md"), "There is no page none.md to update"),
+        (("--update", "open.md"), "The region 'one' has no line"),
+        (("--output", "none/t.md"), "none/t.md cannot be written: make the folder none first."),
+        (("--output", "folder"), "folder cannot be written: name another file"),
+    ],
+)
+def test_a_place_that_cannot_be_written_to_is_reported_before_anything_is_run(invoke, tmp_path, place, said):
+    (tmp_path / "open.md").write_text("<!-- table: one -->\n")
+    (tmp_path / "folder").mkdir()
+    result = invoke(*SMALL, *place)
+    assert result.exit_code == 1
+    assert said in result.stderr
+    assert not (tmp_path / "results.sqlite").exists()
+
+
+def test_no_process_at_all_is_refused(invoke, tmp_path):
+    result = invoke(*SMALL, "--jobs", "0")
+    assert result.exit_code == 2
+    assert "0 processes run nothing; ask for 1 or more" in unwrapped(result.stderr)
+    assert not (tmp_path / "results.sqlite").exists()
 
 
 def test_a_dataset_that_cannot_be_had_is_named_and_the_others_go_on(invoke):

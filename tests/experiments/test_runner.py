@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -58,6 +59,17 @@ def test_what_is_finished_is_not_repeated(store, measured, make_result):
     assert summary == runner.RunSummary(already=1, done=2, failed=0)
     assert runner.run(TRIALS[:3], store) == runner.RunSummary(already=3, done=0, failed=0)
     assert len(measured) == 2
+
+
+def test_a_run_with_nothing_left_writes_nothing(tmp_path, measured, monkeypatch):
+    monkeypatch.setattr("dichotomies.experiments.store._PATIENCE", 0.01)
+    with Store(tmp_path / "results.sqlite") as store:
+        runner.run(TRIALS[:2], store)
+    other = sqlite3.connect(tmp_path / "results.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")  # from here on, writing is an error
+    with Store(tmp_path / "results.sqlite") as store:
+        assert runner.run(TRIALS[:2], store) == runner.RunSummary(already=2, done=0, failed=0)
+    other.close()
 
 
 def test_a_failing_trial_is_noted_in_words_and_tried_again(store, measured):

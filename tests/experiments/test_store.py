@@ -58,6 +58,36 @@ def test_a_store_takes_one_number_of_folds(path):
             store.settle("folds", 5)
 
 
+def test_what_is_settled_is_read_and_not_written_again(path, monkeypatch):
+    monkeypatch.setattr("dichotomies.experiments.store._PATIENCE", 0.01)
+    with Store(path) as store:
+        store.settle("folds", 10)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")  # from here on, nobody else can write
+    with Store(path) as store:
+        store.settle("folds", 10)
+        with pytest.raises(StoreError, match="in use by another process"):
+            store.settle("other", 10)
+    other.close()
+
+
+def test_what_was_not_settled_is_not_refused(path):
+    with Store(path) as store:
+        store.check("folds", 5)
+        store.settle("folds", 10)
+        with pytest.raises(StoreError, match="made with 10 folds, not 5"):
+            store.check("folds", 5)
+
+
+def test_an_empty_file_that_must_be_a_store_stays_empty(path):
+    path.touch()
+    with pytest.raises(StoreError, match="is empty, not a store of results"):
+        Store(path, must_exist=True)
+    assert path.read_bytes() == b""
+    Store(path).close()
+    assert path.stat().st_size > 0
+
+
 def test_at_rest_it_is_a_single_file(path, make_result):
     with Store(path) as store:
         store.add(make_result())

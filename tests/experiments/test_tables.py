@@ -4,10 +4,11 @@ import pytest
 
 from dichotomies.experiments.agreement import agreement
 from dichotomies.experiments.costs import costs
+from dichotomies.experiments.layout import grid_of_table
 from dichotomies.experiments.paper import CROSS_VALIDATED, SPLIT_ONCE, PaperCell, paper_cells
 from dichotomies.experiments.readings import BASES, READINGS, schemes_of
 from dichotomies.experiments.subjects import SUBJECTS, USUAL, subject_named
-from dichotomies.experiments.tables import TABLES, aggregates, make_table, printed_mean
+from dichotomies.experiments.tables import TABLES, aggregates, make_table, on_common_splits, printed_mean
 from dichotomies.experiments.verdicts import judged
 
 IMPLIED = "as-numbers-imply"
@@ -78,6 +79,32 @@ def test_the_best_of_a_row_is_the_lowest_nll_and_the_highest_accuracy_as_printed
         best[kind] = [cell.best for cell in row.cells]
     assert best["poor-nll"] == [True, True, False, False, False, False]
     assert best["poor-accuracy"] == [False, True, False, False, False, False]
+
+
+def test_schemes_are_compared_on_the_splits_that_all_of_them_have(make_result):
+    results = [make_result(nll=nll, fold=fold) for fold, nll in enumerate((1.0, 3.0, 500.0))]
+    results += [make_result(nll=nll, fold=fold, scheme="both_ps") for fold, nll in ((0, 5.0), (1, 9.0))]
+    table = make_table(TABLES["poor-nll"], IMPLIED, results)
+    none, both = (cell_of(table, "naive_bayes", "letter", scheme) for scheme in ("none", "both_ps"))
+    assert (none.ours.n, none.ours.mean, none.best) == (2, 2.0, True)
+    assert (both.ours.n, both.ours.mean, both.best) == (2, 7.0, False)
+    assert grid_of_table(table).lines[0].words[2].text == "ours, 2 runs"
+
+
+def test_without_a_common_split_all_are_shown_and_none_is_the_best(make_result):
+    results = [make_result(nll=1.0, fold=0)]
+    results += [make_result(nll=5.0, fold=fold, scheme="both_ps") for fold in (1, 2, 3)]
+    (row,) = make_table(TABLES["poor-nll"], IMPLIED, results).rows
+    assert row.runs == (1, 3)
+    assert not any(cell.best for cell in row.cells)
+    grid = grid_of_table(make_table(TABLES["poor-nll"], IMPLIED, results))
+    assert grid.lines[0].words[2].text == "ours, 1 to 3 runs"
+
+
+def test_one_row_without_common_splits_leaves_the_others_alone(make_result):
+    apart = [make_result(fold=0), make_result(fold=1, scheme="both_ps")]
+    whole = [make_result(fold=fold, dataset="optdigits") for fold in (0, 1)]
+    assert on_common_splits([*apart, *whole]) == whole
 
 
 def test_the_papers_best_are_those_it_prints_in_bold(make_result):
@@ -169,3 +196,14 @@ def test_claims_are_judged_by_the_papers_numbers_and_by_ours(make_result):
     assert first.paper.holds is True
     assert first.ours.holds is False
     assert judged("as-printed", results)[0].ours.holds is None
+
+
+def test_claims_are_judged_on_common_splits(make_result):
+    logistic = {"base": "logistic_regression"}
+    results = [
+        make_result(nll=3.0, **logistic),
+        make_result(nll=2.0, scheme="external_vs", **logistic),
+        make_result(nll=0.1, fold=1, **logistic),  # without it the claim holds
+    ]
+    assert judged(IMPLIED, results)[0].ours.holds is True
+    assert judged(IMPLIED, results[1:])[0].ours.holds is None

@@ -84,7 +84,8 @@ def _registered():
         yield model("logistic", external_calibration=name, internal_calibration="temperature")
         yield model("logistic", external_calibration=MULTICLASS.create(name))
     for name in STRUCTURES.names():
-        yield model("naive-bayes gaussian", structure=STRUCTURES.create(name))
+        params = {"levels": (1,)} if name == "hierarchy" else {}  # the labels have no delimiter
+        yield model("naive-bayes gaussian", structure=STRUCTURES.create(name, **params))
 
 
 def _others():

@@ -95,9 +95,16 @@ def test_paths_that_cannot_be_files_are_refused(tmp_path):
         load(tmp_path)
     with pytest.raises(IsADirectoryError, match="is a folder; give the path of a file"):
         clf.save(tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere to save the model in"):
+    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere to save a.model in"):
         clf.save(tmp_path / "nowhere" / "a.model")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_is_not_replaced_by_a_model(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="pipe is a device or a pipe, which a file would replace"):
+        model("naive-bayes gaussian").save(tmp_path / "pipe")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
 @pytest.mark.parametrize("failing", ["fsync", "replace"])

@@ -38,6 +38,7 @@ def test_types_that_nobody_trusts_are_named(forest):
     path, _ = forest
     wanted = (
         r"not trusted by default.*: sklearn\.tree\._tree\.Tree\..*load\(path, trusted=\['sklearn\.tree\._tree"
+        r".*--trust sklearn\.tree\._tree\.Tree\.$"
     )
     with pytest.raises(ModelFileError, match=wanted):
         load(path)

@@ -258,3 +258,19 @@ def test_groups_are_refined_by_their_own_rows(rng):
 def test_a_class_without_a_path_is_named():
     with pytest.raises(ValueError, match="paths has no entry for class 'b'"):
         STRUCTURES.create("hierarchy", paths={"a": ["x"]}).grow(None, ["a", "b"])
+
+
+def test_a_group_may_be_given_as_a_text():
+    groups = {"cat": "pet", "dog": "pet", "cow": "farm", "hen": "farm"}
+    listed = {label: [group] for label, group in groups.items()}
+    tree, expected = (
+        STRUCTURES.create("hierarchy", paths=paths).grow(None, list(groups), random_state=0)
+        for paths in (groups, listed)
+    )
+    assert tree == expected
+
+
+def test_texts_without_groups_are_refused_where_numbers_are_not():
+    with pytest.raises(ValueError, match=r"';' is in none of the labels .'a/x', .*delimiter=.*levels="):
+        STRUCTURES.create("hierarchy").grow(None, ["a/x", "a/y", "b/x"], random_state=0)
+    assert STRUCTURES.create("hierarchy").grow(None, [1, 2, 3], random_state=0).n_classes == 3

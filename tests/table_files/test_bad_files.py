@@ -3,11 +3,15 @@
 import gzip
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dichotomies.table_files import Columns, TableFileError, open_table
 
 GOOD = "x,z,y\n1,2,u\n3,4,v\n"
+
+CSR = {"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": [1, 3], "y": [1]}
 
 BAD_TEXTS = {
     "empty": ("t.csv", b"", "t.csv is empty; its first line should hold the names"),
@@ -85,7 +89,7 @@ def test_a_truncated_archive_is_refused(written, tmp_path):
         ({"X": np.array([[1], [None]], dtype=object), "y": [1, 2]}, "pickled objects in 'X'"),
         ({"X": np.ones((2, 2)), "y": [1, 2, 3]}, "2 rows, but 3 labels"),
         ({"X": np.ones(2), "y": [1, 2]}, r"an X of shape \(2,\)"),
-        ({"X": np.ones((2, 2)), "y": [0.5, 1]}, "labels of shape .2,. and type float64"),
+        ({"X": np.ones((2, 2)), "y": [0.5, 1]}, "the label 0.5 in 'y'; labels must be text or whole"),
         ({"X": np.ones((2, 2)), "Y": [1, 2]}, "no array 'y' of labels; its arrays are X, Y"),
         ({"Z": np.ones((2, 2)), "y": [1, 2]}, "holds the arrays Z, y; it should hold X, or data, indices"),
         (
@@ -96,12 +100,49 @@ def test_a_truncated_archive_is_refused(written, tmp_path):
             {"data": [1.0], "indices": [0], "indptr": [1, 0], "shape": [1, 3], "y": [1]},
             "indptr that does not fit",
         ),
+        ({**CSR, "indices": np.array([2**32])}, "indices beyond its 3"),
+        ({**CSR, "data": ["1.0"]}, "'data' of shape .1,. and type <U3, which is no part of a CSR matrix"),
+        ({**CSR, "shape": 3}, r"'shape' of shape \(\) and type int64"),
+        ({**CSR, "format": b"csc"}, r"is a csc matrix; save it as CSR: \.tocsr\(\)"),
+        ({"X": np.ones((1, 1)), "y": [np.inf]}, "the label inf in 'y'"),
+        ({"X": np.ones((1, 1)), "y": [b"\xff"]}, "labels in 'y' that are not UTF-8"),
     ],
 )
 def test_arrays_that_are_no_table_are_refused(arrays, sentence, tmp_path):
     np.savez(tmp_path / "t.npz", allow_pickle=True, **arrays)
     with pytest.raises(TableFileError, match=sentence):
         open_table(tmp_path / "t.npz").read(Columns(label="y"))
+
+
+@pytest.mark.parametrize("labels", [[1.0, np.inf], [1.0, 2.0**54], [1.0, 1.5]])
+def test_floats_that_are_no_whole_numbers_are_no_labels(labels, tmp_path):
+    pq.write_table(pa.table({"x": [1, 2], "y": labels}), tmp_path / "t.parquet")
+    with pytest.raises(TableFileError, match=f"the label {labels[1]:g} in 'y'".replace("+", "[+]")):
+        open_table(tmp_path / "t.parquet").read(Columns(label="y"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        (Columns(label="y", text=("y",)), "--text and by --label"),
+        (Columns(label="y", weight="y"), "--label and by --weight"),
+        (Columns(label="y", ignore=("y",)), "--ignore and by --label"),
+        (Columns(label="y", text=("x",), ignore=("x",)), "--text and by --ignore"),
+    ],
+)
+def test_a_column_in_two_roles_is_refused_by_both(columns, options, tmp_path):
+    (tmp_path / "t.csv").write_text(GOOD)
+    with pytest.raises(TableFileError, match=f"is named by {options}; it can be one of them only"):
+        open_table(tmp_path / "t.csv").read(columns)
+
+
+def test_nothing_is_advised_that_a_model_cannot_do(tmp_path):
+    texts = ["x,z\n1,\n", "x,z\n1,a\n", "x,z\n" + "1,1\n" * 1_200_000 + "1,a\n"]
+    for text in texts:
+        (tmp_path / "t.csv").write_text(text)
+        with pytest.raises(TableFileError) as refusal:
+            open_table(tmp_path / "t.csv").read(Columns(features=("x", "z")))
+        assert "--" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("ending", ["svm", "npz"])
@@ -131,8 +172,9 @@ def test_missing_files_and_folders_are_said_to_be_so(tmp_path):
     with pytest.raises(TableFileError, match="There is no file"):
         open_table(tmp_path / "t.csv")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(TableFileError, match=r"folder\.csv is a folder"):
-        open_table(tmp_path / "folder.csv")
+    for folder in (tmp_path, tmp_path / "folder.csv"):
+        with pytest.raises(TableFileError, match=f"{folder.name} is a folder"):
+            open_table(folder)
 
 
 def test_an_unknown_format_is_refused_with_the_nearest(written):

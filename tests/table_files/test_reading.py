@@ -1,12 +1,14 @@
 """Every format gives the same table, whole or in batches, with labels as they are in the file."""
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.sparse import issparse
 
-from dichotomies.table_files import Columns, TableFileError, npz, open_table
+from dichotomies.table_files import Columns, Table, TableFileError, npz, open_table
 
 ENDINGS = ["csv", "csv.gz", "tsv", "parquet", "svm", "svm.gz", "npz", "fortran", "sparse"]
 
@@ -128,6 +130,9 @@ def test_weights_names_and_texts_come_with_the_rows(file_of):
         (pa.array(["b", "a"]), ["b", "a"]),
         (pa.array(["b", "a"]).dictionary_encode(), ["b", "a"]),
         (pa.array([True, False]), [True, False]),
+        (pa.array([Decimal("3.00"), Decimal("1.00")]), [3, 1]),
+        (pa.array([b"\xc3\xa9", b"a"]), ["é", "a"]),
+        (pa.array([b"bb", b"aa"], pa.binary(2)), ["bb", "aa"]),
     ],
 )
 def test_labels_of_parquet_files_keep_their_type(labels, expected, tmp_path):
@@ -136,6 +141,35 @@ def test_labels_of_parquet_files_keep_their_type(labels, expected, tmp_path):
     found = open_table(path).read(Columns(label="y")).labels.tolist()
     assert found == expected
     assert list(map(type, found)) == list(map(type, expected))
+
+
+def test_bytes_in_archives_are_labels_of_text(tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.ones((2, 1)), y=np.array(["é".encode(), b"a"]))
+    assert open_table(tmp_path / "t.npz").read(Columns(label="y")).labels.tolist() == ["é", "a"]
+
+
+def test_rows_are_called_as_the_file_writes_it_though_they_are_features_too(file_of):
+    table = file_of("x,y\n007,u\n,v\n12345678.50,w\n").read(
+        Columns(label="y", features=("x",), id="x", allow_missing=True)
+    )
+    assert table.ids.tolist() == ["007", "", "12345678.50"]
+    np.testing.assert_array_equal(table.X[:, 0], [7, np.nan, 12345678.5])
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (pa.array([2**53 + 1, None]), [2**53 + 1, None]),
+        (pa.array([1234567.25, None]), ["1234567.25", ""]),
+        (pa.array(["007", None]), ["007", ""]),
+        (pa.array([b"a", None]), ["a", ""]),
+    ],
+)
+def test_rows_of_parquet_files_keep_what_they_are_called(ids, expected, tmp_path):
+    pq.write_table(pa.table({"n": ids, "x": [1, 2]}), tmp_path / "t.parquet")
+    batches = list(open_table(tmp_path / "t.parquet").batches(Columns(id="n"), rows=1))
+    assert [name for batch in batches for name in batch.ids.tolist()] == expected
+    assert Table.concatenate(batches).ids.tolist() == expected
 
 
 def test_missing_values_are_read_only_where_they_are_allowed(file_of):

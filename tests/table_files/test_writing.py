@@ -2,6 +2,9 @@
 
 import csv
 import gzip
+import os
+import stat
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -67,8 +70,31 @@ def test_a_failure_leaves_what_was_there(name, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "sentence"),
-    [("p.npz", "tables are written as .csv"), ("no/p.csv", "There is no folder"), (".", "does not say")],
+    [
+        ("p.npz", "tables are written as .csv"),
+        ("p.xlsx", "p.xlsx cannot be written: tables are written as .csv"),
+        ("no/p.csv", "There is no folder"),
+        (".", "tables are written as .csv"),
+    ],
 )
 def test_places_that_cannot_be_written_are_refused(name, sentence, tmp_path):
     with pytest.raises(TableFileError, match=sentence), open_writer(tmp_path / name):
         pass
+
+
+def test_a_pipe_is_not_replaced_by_a_table(tmp_path):
+    os.mkfifo(tmp_path / "p.csv")
+    with pytest.raises(TableFileError, match="is a device or a pipe"), open_writer(tmp_path / "p.csv"):
+        pass
+    assert stat.S_ISFIFO((tmp_path / "p.csv").stat().st_mode)
+
+
+def test_errors_name_the_file_that_was_asked_for(tmp_path, monkeypatch):
+    def fail(self, target):
+        raise PermissionError(13, "Permission denied", str(self), None, str(target))
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(TableFileError) as refusal, open_writer(tmp_path / "p.csv") as writer:
+        writer.write(FIRST)
+    said = f"{tmp_path / 'p.csv'} could not be written (Permission denied); whatever was there is unchanged."
+    assert str(refusal.value) == said

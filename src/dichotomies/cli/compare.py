@@ -61,12 +61,13 @@ def compare(
     columns = training_columns(name, [*configs.values()], text=text, ignore=ignore, weight=weight)
     table = file.read(replace(columns, first_id=first_id, n_features=n_features))
     parts = folds_of(table.labels, folds, seed)
+    n_folds = int(parts.max()) + 1  # fewer than asked for where there are fewer rows to test
     found = _run(configs, table, parts, quiet=quiet, ngrams=ngrams, n_jobs=jobs)
     never = int((parts < 0).sum())
     if json:
-        print_json(_document(found, table, folds, never))
+        print_json(_document(found, table, n_folds, never))
         return
-    print(f"{data}: {plural(len(table), 'row')}, {plural(folds, 'fold')}; means and standard deviations")
+    print(f"{data}: {plural(len(table), 'row')}, {plural(n_folds, 'fold')}; means and standard deviations")
     print_table(["", *METRICS.values()], [_line(each) for each in found])
     if never:
         print(f"{plural(never, 'row')} never tested: the only ones of their classes")
@@ -90,7 +91,12 @@ def _named(text: str) -> dict[str, dict[str, Any]]:
     name, colon, rest = text.partition(":")
     if not colon or not name.strip():
         raise SettingsError(f"{text!r} should be 'NAME: SETTING=VALUE ...' or a .toml file.")
-    return {name.strip(): pairs_of(shlex.split(rest))}
+    try:
+        return {name.strip(): pairs_of(shlex.split(rest))}
+    except SettingsError:
+        raise
+    except ValueError as error:  # of shlex: a quotation that does not end
+        raise SettingsError(f"{text!r} cannot be divided into settings ({error}).") from error
 
 
 def _tables(path: Path) -> dict[str, dict[str, Any]]:

@@ -49,8 +49,14 @@ def folds_of(labels: Any, n_folds: int, seed: int) -> Any:
     from dichotomies.folds import fold_of_rows
 
     _, codes = np.unique(labels, return_inverse=True)
-    folds = fold_of_rows(codes, n_folds, np.random.RandomState(seed))
-    folds[np.bincount(codes)[codes] == 1] = -1
+    tested = np.bincount(codes)[codes] > 1
+    if not tested.any():
+        raise ValueError(
+            "No label has two rows, one to learn from and one to test with; nothing is compared."
+        )
+    _, dense = np.unique(codes[tested], return_inverse=True)
+    folds = np.full(len(codes), -1, dtype=np.intp)
+    folds[tested] = fold_of_rows(dense, n_folds, np.random.RandomState(seed))
     return folds
 
 

@@ -33,6 +33,7 @@ def evaluate(
     resamples: Annotated[int, typer.Option(min=1, help="Resamples that the intervals rest on.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the intervals.")] = 0,
     jobs: options.Jobs = None,
+    trust: options.Trust = None,
     format: options.Format = None,  # noqa: A002
     delimiter: options.Delimiter = None,
     json: options.Json = False,
@@ -45,7 +46,7 @@ def evaluate(
     """
     from dichotomies.table_files import open_table
 
-    fitted = load_model(model, jobs)
+    fitted = load_model(model, jobs, trust)
     file = open_table(data, format, delimiter)
     truth = read_truth(fitted, file, label_of(file, label, fitted.label), weight)
     settings = {"top_k": top_k, "confidence_level": confidence, "n_resamples": resamples}

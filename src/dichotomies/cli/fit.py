@@ -9,7 +9,7 @@ import typer
 
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import check_place, label_of, training_columns
+from dichotomies.cli.inputs import check_output, label_of, training_columns
 from dichotomies.cli.printing import plural, print_json, size_of
 from dichotomies.cli.settings import Settings, pairs_of
 
@@ -94,7 +94,7 @@ def fit(
     ).checked()
     from dichotomies.table_files import TableModel, open_table
 
-    check_place(output)
+    check_output(output)
     begun = time.monotonic()
     file = open_table(data, format, delimiter)
     name = label_of(file, label)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dichotomies.cli.estimators import estimator_named
 from dichotomies.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -41,24 +42,23 @@ def training_columns(
         text=tuple(text or ()),
         ignore=tuple(ignore or ()),
         weight=weight,
-        allow_missing=all(allows_missing(each.estimator_for(sparse=False)) for each in settings),
+        allow_missing=all(allows_missing(estimator_named(each.estimator, {})) for each in settings),
     )
 
 
-def check_place(output: Path) -> None:
+def check_output(output: Path) -> None:
     """Refuse a place where no file can be written, before the work and not after it."""
-    if output.is_dir():
-        raise IsADirectoryError(f"{output} is a folder; give the name of a file.")
-    if not output.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {output.parent} to write {output.name} in.")
+    from dichotomies.persistence.places import check_place
+
+    check_place(output)
 
 
-def load_model(path: Path, n_jobs: int | None = None) -> "TableModel":
+def load_model(path: Path, n_jobs: int | None = None, trusted: Sequence[str] | None = None) -> "TableModel":
     """A model from its file; one that was saved in Python reads the columns it was fitted with."""
     from dichotomies import load
     from dichotomies.table_files import TableModel
 
-    model = TableModel.of(load(path))
+    model = TableModel.of(load(path, trusted))
     if hasattr(model.classifier, "n_jobs"):
         model.classifier.n_jobs = n_jobs
     return model

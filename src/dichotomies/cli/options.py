@@ -14,6 +14,20 @@ def option(*names: str, panel: str, **settings: Any) -> Any:
     return typer.Option(*names, rich_help_panel=panel, **({"show_default": False} | settings))
 
 
+def _one_mark(text: str | None) -> str | None:
+    r"""What a delimiter stands for: itself, or a tab where it is spelled \t."""
+    mark = "\t" if text == r"\t" else text
+    if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n'):
+        raise typer.BadParameter(rf"a delimiter is one ASCII character or \t for a tab, got {text!r}")
+    return mark
+
+
+def _some_workers(n_jobs: int | None) -> int | None:
+    if n_jobs == 0:
+        raise typer.BadParameter("there must be a worker: give 1 or more, or -1 for one for each core")
+    return n_jobs
+
+
 Data = Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet, .svmlight or .npz file.", metavar="DATA")]
 Model = Annotated[Path, typer.Argument(help="A model file, made by 'dichotomies fit'.", metavar="MODEL")]
 
@@ -51,7 +65,12 @@ Format = Annotated[
 ]
 Delimiter = Annotated[
     str | None,
-    option(panel=FILE, metavar="MARK", help="What stands between values of a CSV file, if not a comma."),
+    option(
+        panel=FILE,
+        metavar="MARK",
+        callback=_one_mark,
+        help=r"What stands between values of a CSV file, if not a comma; \t is a tab.",
+    ),
 ]
 FirstId = Annotated[
     int | None,
@@ -74,7 +93,18 @@ NFeatures = Annotated[
     ),
 ]
 
-Jobs = Annotated[int | None, option(panel=RUNNING, metavar="N", help="Workers; -1: one for each core.")]
+Jobs = Annotated[
+    int | None,
+    option(panel=RUNNING, metavar="N", callback=_some_workers, help="Workers; -1: one for each core."),
+]
+Trust = Annotated[
+    list[str] | None,
+    option(
+        panel=RUNNING,
+        metavar="TYPE",
+        help="A type whose code may run when the model is loaded, where that is asked for; may be repeated.",
+    ),
+]
 Quiet = Annotated[bool, option("--quiet", panel=RUNNING, help="Say nothing about progress.")]
 Json = Annotated[bool, option("--json", panel=RUNNING, help="Print one JSON document instead of text.")]
 Debug = Annotated[

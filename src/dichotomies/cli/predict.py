@@ -38,6 +38,7 @@ def predict(
         str | None, typer.Option(help="A column that says what rows are called.", show_default="row numbers")
     ] = None,
     jobs: options.Jobs = None,
+    trust: options.Trust = None,
     format: options.Format = None,  # noqa: A002
     delimiter: options.Delimiter = None,
     quiet: options.Quiet = False,
@@ -54,7 +55,7 @@ def predict(
     from dichotomies.table_files import open_table, open_writer
 
     begun, done = time.monotonic(), 0
-    fitted = load_model(model, jobs)
+    fitted = load_model(model, jobs, trust)
     batches = open_table(data, format, delimiter).batches(
         fitted.columns(id=id), batch_rows(len(fitted.classes_))
     )
@@ -85,12 +86,12 @@ def predictions(
     min_probability : float
         Labels that are less probable are masked.
     """
+    check_distinct(id_column, model.classes_, top_k)
     for batch in batches:
         names = np.arange(batch.first_row, batch.first_row + len(batch)) if batch.ids is None else batch.ids
         columns: dict[str, Any] = {id_column or "row": names}
         proba = np.exp(model.predict_log_proba(batch))
         if top_k is None:
-            check_distinct(id_column or "row", model.classes_)
             shown = np.ma.masked_less(proba, min_probability)
             columns |= {str(label): shown[:, code] for code, label in enumerate(model.classes_.tolist())}
         else:
@@ -98,11 +99,16 @@ def predictions(
         yield columns
 
 
-def check_distinct(id_column: str, classes: Any) -> None:
-    """Refuse a column of rows' names that is called as a label is, which has a column too."""
-    if id_column in map(str, classes.tolist()):
+def check_distinct(id_column: str | None, classes: Any, top_k: int | None) -> None:
+    """Refuse a column of rows' names that is called as a column of predictions is."""
+    name = id_column or "row"
+    if top_k is None and name in map(str, classes.tolist()):
+        remedy = "name rows by a column that is called otherwise (--id)"
+        raise ValueError(f"There is a label {name!r}, which has a column of that name; {remedy}.")
+    places = range(1, min(top_k or 0, len(classes)) + 1)
+    if name in {f"{what}_{place}" for what in ("label", "probability") for place in places}:
         raise ValueError(
-            f"There is a label {id_column!r}, so no column of that name (--id) beside those of labels."
+            f"The predictions have a column {name!r} themselves; rename the column that --id names."
         )
 
 

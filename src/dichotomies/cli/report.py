@@ -1,5 +1,6 @@
 """``dichotomies report``: one HTML page about a model on a file."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 from dichotomies.cli import options
 from dichotomies.cli.evaluate import read_truth
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import check_place, label_of, load_model
+from dichotomies.cli.inputs import check_output, label_of, load_model
 from dichotomies.cli.printing import plural, print_json, size_of, tell
 
 EXAMPLE = "Example: dichotomies report titles.model test.csv --examples title --output titles.html"
@@ -27,6 +28,7 @@ def report(
         typer.Option(help="A column that names rows on the page, beside mistakes.", show_default=False),
     ] = None,
     jobs: options.Jobs = None,
+    trust: options.Trust = None,
     format: options.Format = None,  # noqa: A002
     delimiter: options.Delimiter = None,
     json: options.Json = False,
@@ -39,13 +41,14 @@ def report(
     from dichotomies.report import make
     from dichotomies.table_files import open_table
 
-    check_place(output)
-    fitted = load_model(model, jobs)
+    check_output(output)
+    fitted = load_model(model, jobs, trust)
     file = open_table(data, format, delimiter)
     name = label_of(file, label, fitted.label)
     truth = read_truth(fitted, file, name)
     known = np.flatnonzero(truth.known)
-    table = file.read(fitted.columns(weight=weight, id=examples)).rows(known)
+    columns = fitted.columns(weight=weight, id=examples)
+    table = file.read(replace(columns, id_option="--examples")).rows(known)
     with fitted.columns_in_order():
         page = make(
             fitted.classifier,

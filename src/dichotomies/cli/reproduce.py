@@ -61,8 +61,13 @@ def reproduce(
         int | None, option(panel=_HOW, min=1, help="Only so many folds of each repeat.")
     ] = None,
     seed: Annotated[
-        int, option(panel=_HOW, min=0, help="Seed of the splits and the trees.", show_default=True)
-    ] = 0,
+        int | None,
+        option(
+            panel=_HOW,
+            min=0,
+            help="Seed of the splits and the trees: 0 by default; of --tables-only, the stored one.",
+        ),
+    ] = None,
     jobs: Annotated[
         int, option(panel=RUNNING, metavar="N", help="Processes; by default one for each core.")
     ] = -1,
@@ -89,7 +94,11 @@ def reproduce(
     output: Annotated[Path | None, option(panel=_SHOWN, help="Write the tables to this file.")] = None,
     update: Annotated[
         Path | None,
-        option(panel=_SHOWN, help="Replace the tables in this Markdown page, where it marks them."),
+        option(
+            panel=_SHOWN,
+            help="Replace the tables in this Markdown page, where it marks them; --format, --json and "
+            "--output show them as well.",
+        ),
     ] = None,
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
@@ -100,6 +109,7 @@ def reproduce(
     """
     from dichotomies.cli import reproduction
 
+    reproduction.check_jobs(jobs)
     choice = reproduction.choice_of(
         tables=table,
         datasets=dataset,
@@ -107,15 +117,22 @@ def reproduce(
         schemes=scheme,
         readings=reproduction.readings_of(as_printed, as_published_numbers_imply),
         protocol=reproduction.protocol_of(full, repeats, folds, fold_limit),
-        seed=seed,
+        seed=seed or 0,
         rare=tables_only,
     )
     if list_only:
-        reproduction.tell_plan(choice, store, jobs)
+        reproduction.tell_plan(choice, store, jobs, as_json=json)
         return
-    form = reproduction.form_of("json" if json else form, output)
+    asked_for = "json" if json else form
+    form = reproduction.form_of(asked_for, output)
+    reproduction.check_places(output, update)
     code = 0 if tables_only else reproduction.run(choice, store, jobs, data_dir)
-    all_readings = tables_only and not (as_printed or as_published_numbers_imply)
-    grids = reproduction.grids_of(choice, store, tables=table, all_readings=all_readings)
-    reproduction.show(grids, form, output, update)
+    grids = reproduction.grids_of(
+        choice,
+        store,
+        tables=table,
+        all_readings=tables_only and not (as_printed or as_published_numbers_imply),
+        any_seed=tables_only and seed is None,
+    )
+    reproduction.show(grids, form, output, update, also_print=asked_for is not None)
     raise typer.Exit(code)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
 from joblib import effective_n_jobs
 from rich.console import Console
 
-from dichotomies.cli.printing import tell
+from dichotomies.cli.printing import print_json, tell
 from dichotomies.experiments import availability, grid, outcome, page, readings, runner
+from dichotomies.experiments.plan import plan_of
 from dichotomies.experiments.progress import Account, BarWatcher, LineWatcher
 from dichotomies.experiments.render import RENDERERS, markdown, terminal
 from dichotomies.experiments.store import Store
 from dichotomies.experiments.subjects import SUBJECTS, USUAL
 from dichotomies.experiments.tables import TABLES
-from dichotomies.experiments.time_left import TimeLeft, in_words, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -91,25 +92,53 @@ def form_of(form: str | None, output: Path | None) -> str:
     return _chosen([form], RENDERERS, "--format")[0]
 
 
-def tell_plan(choice: grid.Choice, path: Path, jobs: int) -> None:
+def check_jobs(jobs: int) -> None:
+    """Refuse a number of processes that says nothing."""
+    if jobs == 0:
+        raise typer.BadParameter(
+            "0 processes run nothing; ask for 1 or more, or for -1: one for each core.", param_hint="--jobs"
+        )
+
+
+def check_places(output: Path | None, update: Path | None) -> None:
+    """Refuse, before anything is run, what could not be written when it is finished."""
+    if output is not None and not output.absolute().parent.is_dir():
+        raise FileNotFoundError(f"{output} cannot be written: make the folder {output.parent} first.")
+    if output is not None and (output.is_dir() or not _may_write(output)):
+        raise PermissionError(f"{output} cannot be written: name another file, or one that is yours.")
+    if update is not None:
+        page.updated(_text_of(update), {})  # raises where a region has no end
+        if not _may_write(update):
+            raise PermissionError(f"The page {update} cannot be written to: see that the file is yours.")
+
+
+def _may_write(path: Path) -> bool:
+    return os.access(path if path.exists() else path.absolute().parent, os.W_OK)
+
+
+def _text_of(path: Path) -> str:
+    """A page with its line ends as they are."""
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no page {path} to update: name a Markdown file that marks tables.")
+    return path.read_bytes().decode("utf-8")
+
+
+def tell_plan(choice: grid.Choice, path: Path, jobs: int, *, as_json: bool) -> None:
     """Say what would be run, without making a file."""
-    known: list[Result] = []
-    if path.exists():
-        with Store(path, must_exist=True) as store:
-            known = store.rows()
-    finished, trials = {result.trial for result in known}, choice.trials()
-    waiting = [trial for trial in trials if trial not in finished]
-    total, left = (Counter(trial.dataset for trial in each) for each in (trials, waiting))
-    for subject in choice.subjects:
-        n, n_left = total[subject.dataset], left[subject.dataset]
-        print(f"{subject.title}: {n} trials, {n - n_left} finished, {n_left} to run")
-    seconds = TimeLeft(known).seconds(Counter(map(kind_of, waiting)))
-    time = "not known before the first results" if seconds is None else "about " + _time(seconds, jobs)
-    print(f"In all {len(waiting)} of {len(trials)} trials to run; time: {time}.")
+    plan = plan_of(choice, _known(path, choice.protocol.folds), effective_n_jobs(jobs))
+    if as_json:
+        print_json(plan.document())
+    else:
+        print(plan)
 
 
-def _time(seconds: float, jobs: int) -> str:
-    return in_words(seconds / effective_n_jobs(jobs))
+def _known(path: Path, folds: int) -> list[Result]:
+    """What the store holds; nothing where a run would make it, an error where a run would refuse it."""
+    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+        return []
+    with Store(path, must_exist=True) as store:
+        store.check("folds", folds)
+        return store.rows()
 
 
 def run(choice: grid.Choice, path: Path, jobs: int, data_dir: Path | None) -> int:
@@ -142,25 +171,74 @@ def _watcher(account: Account) -> BarWatcher | LineWatcher:
 
 
 def grids_of(
-    choice: grid.Choice, path: Path, *, tables: Collection[str] | None, all_readings: bool
+    choice: grid.Choice,
+    path: Path,
+    *,
+    tables: Collection[str] | None,
+    all_readings: bool,
+    any_seed: bool,
 ) -> list[Grid]:
-    """The tables of all stored results that are of the choice, also of splits that it does not have."""
+    """The tables of all stored results that are of the choice, also of splits that it does not have.
+
+    With `any_seed`, the seed is that of the stored results, of which there must be one.
+    """
     with Store(path, must_exist=True) as store:
-        results = [each for each in store.rows() if choice.includes(each.trial)]
+        stored = store.rows()
+    if any_seed:
+        choice = replace(choice, seed=_only_seed(stored, choice, path))
+    results = [each for each in stored if choice.includes(each.trial)]
     kinds = [TABLES[name] for name in _chosen(tables, TABLES, "--table")]
-    return outcome.grids(results, kinds, readings.READINGS if all_readings else choice.readings)
+    grids = outcome.grids(results, kinds, readings.READINGS if all_readings else choice.readings)
+    if not grids:
+        raise ValueError(_nothing_to_show(stored, path))
+    return grids
 
 
-def show(grids: Sequence[Grid], form: str, output: Path | None, update: Path | None) -> None:
-    """Print the tables, or write them where they were asked for."""
+def _only_seed(stored: Sequence[Result], choice: grid.Choice, path: Path) -> int:
+    """The seed of the results that are of the choice but for their seed."""
+    trials = [each.trial for each in stored]
+    seeds = sorted({each.seed for each in trials if replace(choice, seed=each.seed).includes(each)})
+    if len(seeds) > 1:
+        raise typer.BadParameter(
+            f"the results in {path} are of seeds {_listed(seeds)}; choose one to show.", param_hint="--seed"
+        )
+    return seeds[0] if seeds else choice.seed
+
+
+def _nothing_to_show(stored: Sequence[Result], path: Path) -> str:
+    if not stored:
+        return f"There is nothing to show: {path} holds no results yet."
+    datasets, bases, schemes, read, seeds = (
+        _listed(sorted({getattr(each.trial, name) for each in stored}))
+        for name in ("dataset", "base", "scheme", "reading", "seed")
+    )
+    return (
+        f"There is nothing to show: the {len(stored)} results in {path} are of other things than were asked "
+        f"for, namely of datasets {datasets}; base learners {bases}; schemes {schemes}; readings {read}; "
+        f"seeds {seeds}."
+    )
+
+
+def _listed(values: Sequence[object]) -> str:
+    return ", ".join(map(str, values))
+
+
+def show(
+    grids: Sequence[Grid], form: str, output: Path | None, update: Path | None, *, also_print: bool
+) -> None:
+    """Print the tables, or write them where they were asked for.
+
+    A page that is updated takes the place of printing, unless they are to be printed also.
+    """
+    prints = output is None and (update is None or also_print)
     if update is not None:
         _update(update, {each.name: markdown.table(each) for each in grids})
     if output is not None:
         output.write_text(RENDERERS[form](grids), encoding="utf-8")
         tell(f"Wrote {output}.")
-    elif update is None and form == "terminal":
+    elif prints and form == "terminal":
         print(_for_this_terminal(grids), end="")
-    elif update is None:
+    elif prints:
         print(RENDERERS[form](grids), end="")
 
 
@@ -172,9 +250,9 @@ def _for_this_terminal(grids: Sequence[Grid]) -> str:
 
 
 def _update(path: Path, contents: dict[str, str]) -> None:
-    text = path.read_text(encoding="utf-8")
+    text = _text_of(path)
     names = page.regions(text)
-    path.write_text(page.updated(text, contents), encoding="utf-8")
+    path.write_bytes(page.updated(text, contents).encode("utf-8"))
     missing = [name for name in names if name not in contents]
     tell(f"Replaced {len(names) - len(missing)} tables in {path}.")
     if missing:

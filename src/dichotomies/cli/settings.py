@@ -59,6 +59,8 @@ class Settings:
         _check("learner", self.learner, ["auto", *LEARNERS.names()])
         if not self.structure.endswith(".json"):
             _check("structure", self.structure, STRUCTURES.names())
+        for name in self.param:
+            _check(f"{self.estimator} parameter", name, _parameters(self.estimator))
         return self
 
     def estimator_for(self, *, sparse: bool) -> Any:
@@ -100,6 +102,12 @@ class Settings:
                     f"C of the estimator).{_meant(name, list(known))}"
                 )
         return replace(self, **changes)
+
+
+def _parameters(estimator: str) -> list[str]:
+    """Names of a base learner's parameters, for dense and for sparse data."""
+    learners = [estimator_named(estimator, {}, sparse=sparse) for sparse in (False, True)]
+    return sorted({name for learner in learners for name in learner.get_params()})
 
 
 def _check(what: str, name: str, names: list[str]) -> None:

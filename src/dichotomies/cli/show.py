@@ -21,11 +21,12 @@ EXAMPLE = "Example: dichotomies show titles.model"
 def show(
     model: options.Model,
     lines: Annotated[int, typer.Option(min=1, help="Lines of the drawing of the tree, at most.")] = 30,
+    trust: options.Trust = None,
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
 ) -> None:
     """Show what a model file holds: what it reads, its classes, how it was trained, its tree."""
-    fitted = load_model(model)
+    fitted = load_model(model, trusted=trust)
     facts = _facts(fitted, model)
     if json:
         print_json(facts | {"labels": fitted.classes_})
@@ -72,4 +73,4 @@ def _writer(path: Path) -> dict[str, str]:
 
     with safe_open(path, "numpy") as file:
         document = json_format.loads(file.metadata()["dichotomies"])
-    return dict(document["written by"])
+    return dict(document.get("written by", {}))

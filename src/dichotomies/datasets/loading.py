@@ -219,9 +219,9 @@ def _of_the_source(error: UnreachableError) -> str:
 def _to_get(name: str, file_name: str, reason: str, data_dir: str | os.PathLike[str] | None) -> str:
     source = DATASETS.create(name)
     url = next(file.url for file in source.files if file.name == file_name)
-    others = len(source.files) - 1
+    others = [file.name for file in source.files if file.name != file_name]
     how = f"download {url}" if url else source.by_hand
-    how += f" ({others} more like it are needed)" if others else ""
+    how += f" (also needed: {', '.join(others)})" if others else ""
     return (
         f"The dataset {name!r} is not here ({reason}): {how} and put it as {_raw_path(name, file_name)}, or "
         f"put a prepared {name}.npz {_where(name, data_dir)}."

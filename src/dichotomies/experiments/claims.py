@@ -1,8 +1,11 @@
 """What the paper's two discussions claim, each as a question to a table of means.
 
 The same questions are put to the paper's own numbers and to ours. Where the paper says "most", "usually" or
-"generally", more than half of the cases must agree; where it says "very few", at most one in ten may differ;
-where it says "all" or "always", every one. A difference counts from the third decimal, as printed.
+"generally", more than half of the cases must agree; where it says "often", a third; where it says "very
+beneficial", nine in ten; where it says "very few", at most one in ten may differ; where it says "all" or
+"always", none. A gain in NLL is "modest", and a difference "small", below a tenth of the NLL; a gain in NLL
+is "large" from a tenth on, and one in accuracy from three points on. A difference counts from the third
+decimal, as printed.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ _OBJECTS = ("ALOI", "ILSVR2010", "omniglot", "kanji_fonts")
 TEXT = ("RCV1", "sector", "ODP-5K", "reuters52", "clinc150", "wordnet")
 SMALL_OR_OBJECTS = ("optdigits", "micromass", "letter", "devanagari", "nhcd", *_OBJECTS)
 MORE_CLASSES = ("devanagari", "nhcd", *TEXT, *_OBJECTS)
+LESS_ACCURATE = ("micromass", "ILSVR2010", "kanji_fonts")
 
 Means = Mapping[tuple[str, str, str, str], float]
 
@@ -139,13 +143,8 @@ def _best_is(
 
 def _modest_then_substantial(table: Table) -> Verdict:
     """The relative gain in NLL is below a tenth on few classes and larger on every other set."""
-
-    def relative(dataset: str) -> float:
-        gain = table.gain("nll", LOGISTIC, dataset, "external_vs")
-        return gain / table.value("nll", LOGISTIC, dataset, "none")
-
-    few = [relative(each) for each in table.datasets(LOGISTIC, FEW_CLASSES)]
-    more = {each: relative(each) for each in table.datasets(LOGISTIC, MORE_CLASSES)}
+    few = [_relative_gain(table, each) for each in table.datasets(LOGISTIC, FEW_CLASSES)]
+    more = {each: _relative_gain(table, each) for each in table.datasets(LOGISTIC, MORE_CLASSES)}
     if not few or not more:
         return Verdict(None, "not run")
     holds = max(few) < 0.1 and min(more.values()) > max(few)
@@ -153,22 +152,31 @@ def _modest_then_substantial(table: Table) -> Verdict:
     return Verdict(holds, f"at most {max(few):.0%} on {' and '.join(FEW_CLASSES)}; {listed}")
 
 
+def _relative_gain(table: Table, dataset: str) -> float:
+    """By what share of the NLL external calibration of logistic regression lowers it."""
+    gain = table.gain("nll", LOGISTIC, dataset, "external_vs")
+    return gain / table.value("nll", LOGISTIC, dataset, "none")
+
+
 def _large_accuracy_gains(table: Table) -> Verdict:
     """Somewhere, three points of accuracy or more; and the largest gain is where there are many classes."""
-    gains = {each: table.gain("accuracy", LOGISTIC, each, "external_vs") for each in table.datasets(LOGISTIC)}
-    if not gains:
+    if not table.datasets(LOGISTIC, MORE_CLASSES):
         return Verdict(None, "not run")
+    gains = {each: table.gain("accuracy", LOGISTIC, each, "external_vs") for each in table.datasets(LOGISTIC)}
     best = max(gains, key=lambda each: gains[each])
     holds = gains[best] >= 0.03 and best in MORE_CLASSES
     return Verdict(holds, ", ".join(f"{name} {gain:+.3f}" for name, gain in gains.items()))
 
 
-def _micromass_loses_accuracy(table: Table) -> Verdict:
-    """On micromass, NLL is much better and accuracy worse."""
-    if "micromass" not in table.datasets(LOGISTIC):
+def _costs_accuracy(table: Table) -> Verdict:
+    """On each of the sets that the paper names, NLL is better by a tenth or more and accuracy worse."""
+    nll = {each: _relative_gain(table, each) for each in table.datasets(LOGISTIC, LESS_ACCURATE)}
+    if not nll:
         return Verdict(None, "not run")
-    nll, accuracy = (table.gain(m, LOGISTIC, "micromass", "external_vs") for m in ("nll", "accuracy"))
-    return Verdict(nll > 1 and accuracy < 0, f"micromass: NLL {-nll:+.3f}, accuracy {accuracy:+.3f}")
+    accuracy = {each: table.gain("accuracy", LOGISTIC, each, "external_vs") for each in nll}
+    holds = all(nll[each] >= 0.1 and accuracy[each] < 0 for each in nll)
+    listed = (f"{each}: NLL {-nll[each]:+.0%}, accuracy {accuracy[each]:+.3f}" for each in nll)
+    return Verdict(holds, "; ".join(listed))
 
 
 def _baseline_is_worst(table: Table) -> Verdict:
@@ -182,7 +190,7 @@ def _baseline_never_best(table: Table) -> Verdict:
 
 
 def _internal_alone_more_accurate(table: Table) -> Verdict:
-    """The better internal scheme alone is at least as accurate as the better one with the external step."""
+    """The better internal scheme alone is more accurate than the better one with the external step."""
 
     def better_alone(row: Row) -> bool:
         alone = max(table.value(*row, scheme) for scheme in ("internal_ps", "internal_ir"))
@@ -216,7 +224,7 @@ CLAIMS = (
           _always((LOGISTIC,), "external_vs", ("nll",))),
     Claim("… modestly on optdigits and letter, substantially on the larger sets.", _modest_then_substantial),
     Claim("… and raises accuracy a lot on some, especially with more classes.", _large_accuracy_gains),
-    Claim("… but costs accuracy on micromass, despite a large gain in NLL.", _micromass_loses_accuracy),
+    Claim("… but costs accuracy on micromass and ILSVR2010, despite a large gain in NLL.", _costs_accuracy),
     Claim("Naive Bayes and trees: internal calibration is very beneficial in NLL and accuracy.",
           _internal_is_beneficial),
     Claim("The baseline is best for no base learner and dataset.", _baseline_never_best),

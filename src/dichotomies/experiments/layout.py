@@ -85,8 +85,9 @@ def grid_of_table(table: ResultTable) -> Grid:
     ]
     return Grid(
         f"{kind.name}/{table.reading}",
-        f"{kind.caption}, the paper {READING_TITLES[table.reading]}: mean (standard deviation), ours beside "
-        "the paper's; differences in the paper's standard deviations; the best of a row in bold.",
+        f"{kind.caption}, the paper {READING_TITLES[table.reading]}: mean (standard deviation) over the "
+        "runs that all schemes of a row have, ours beside the paper's; "
+        "differences in the paper's standard deviations; the best of a row in bold.",
         ("Base learner", "Dataset", "", *columns),
         3,
         tuple(lines),
@@ -95,12 +96,19 @@ def grid_of_table(table: ResultTable) -> Grid:
 
 def _lines_of(row: Row, base: str) -> Iterator[Line]:
     other, nothing = row.subject.stands_in, Words("")
-    title, runs = Words(row.subject.title), Words("ours, 1 run" if row.n == 1 else f"ours, {row.n} runs")
-    yield Line((Words(base), title, runs, *map(_ours, row.cells)), rule_above=True)
+    title, ours = Words(row.subject.title), Words(f"ours, {_runs(*row.runs)}")
+    yield Line((Words(base), title, ours, *map(_ours, row.cells)), rule_above=True)
     theirs = Words(f"paper, on {row.subject.row}" if other else "paper", muted=other)
     yield Line((nothing, nothing, theirs, *(_paper(cell, muted=other) for cell in row.cells)))
     if not other:
         yield Line((nothing, nothing, Words("difference"), *map(_difference, row.cells)))
+
+
+def _runs(fewest: int, most: int) -> str:
+    """How many runs the cells of a row are means of."""
+    if fewest < most:
+        return f"{fewest} to {most} runs"
+    return "1 run" if most == 1 else f"{most} runs"
 
 
 def _ours(cell: Cell) -> Words:

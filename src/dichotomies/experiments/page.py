@@ -1,7 +1,7 @@
 """Regions of a Markdown page that are made of results, replaced where they stand.
 
 A region begins with a line ``<!-- table: NAME -->`` and ends with a line ``<!-- end -->``. Everything else
-on the page is left as it is.
+on the page is left as it is, to the last byte; what is put in ends its lines as the region's first line does.
 """
 
 from __future__ import annotations
@@ -38,24 +38,26 @@ def updated(page: str, contents: Mapping[str, str]) -> str:
     """
     made: list[str] = []
     inside: str | None = None
-    for line in page.splitlines():
+    for line in page.splitlines(keepends=True):
         begins = _BEGIN.fullmatch(line.strip())
         if begins and inside is not None:
             raise ValueError(f"The region {inside!r} has no line {_END!r} before the next one begins.")
         if begins:
             inside = begins["name"]
-            made += [line, *_lines(contents, inside)]
+            made += [line, *_lines(contents, inside, line_end=line[len(line.rstrip("\r\n")) :])]
         elif line.strip() == _END:
             inside = None
         if not begins and (inside is None or inside not in contents):
             made.append(line)
     if inside is not None:
         raise ValueError(f"The region {inside!r} has no line {_END!r}.")
-    return "\n".join(made) + "\n"
+    return "".join(made)
 
 
-def _lines(contents: Mapping[str, str], name: str) -> list[str]:
-    return ["", *contents[name].strip("\n").splitlines(), ""] if name in contents else []
+def _lines(contents: Mapping[str, str], name: str, line_end: str) -> list[str]:
+    """What goes into a region, set off by an empty line above and below."""
+    lines = ["", *contents[name].strip("\n").splitlines(), ""] if name in contents else []
+    return [line + line_end for line in lines]
 
 
 def regions(page: str) -> list[str]:

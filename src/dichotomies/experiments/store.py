@@ -54,7 +54,7 @@ class Store:
     path : path
         The file; made where there is none.
     must_exist : bool, default=False
-        Whether a missing file is an error.
+        Whether a missing or empty file is an error; nothing is then made.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Store:
                 # one file at rest, whatever is done to the process: the journal is gone after each commit
                 self._connection.execute("PRAGMA journal_mode = DELETE")
                 self._connection.execute("PRAGMA synchronous = FULL")
-                self._make_or_check()
+                self._make_or_check(must_exist)
         except BaseException:
             self._connection.close()
             raise
@@ -128,6 +128,8 @@ class Store:
     def settle(self, name: str, value: int) -> None:
         """Fix something for the whole file, or refuse where it was fixed differently.
 
+        Nothing is written where it was fixed before.
+
         Parameters
         ----------
         name : str
@@ -135,18 +137,30 @@ class Store:
         value : int
             Its value.
         """
-        with self._transaction() as connection:
-            connection.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (name, value))
-        ((fixed,),) = self._read("SELECT value FROM about WHERE name = ?", (name,))
-        if fixed != value:
+        if self._fixed(name) is None:
+            with self._transaction() as connection:  # "or ignore": another process may have been faster
+                connection.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (name, value))
+        self.check(name, value)
+
+    def check(self, name: str, value: int) -> None:
+        """Refuse where something was fixed differently for the whole file; see `settle`."""
+        fixed = self._fixed(name)
+        if fixed not in (None, value):
             raise StoreError(
                 f"The results in {self.path} were made with {fixed} {name}, not {value}, and cannot be mixed "
                 f"with others: ask for {fixed}, or name another file to store results in."
             )
 
-    def _make_or_check(self) -> None:
+    def _fixed(self, name: str) -> int | None:
+        found = self._read("SELECT value FROM about WHERE name = ?", (name,))
+        return found[0][0] if found else None
+
+    def _make_or_check(self, must_exist: bool) -> None:
         version = self._pragma("user_version")
-        if version == 0 and not self._read("SELECT name FROM sqlite_master"):
+        is_empty = version == 0 and not self._read("SELECT name FROM sqlite_master")
+        if is_empty and must_exist:
+            raise StoreError(f"{self.path} is empty, not a store of results: name another file.")
+        if is_empty:
             self._make()
         elif self._pragma("application_id") != _APPLICATION_ID:
             raise StoreError(

@@ -112,9 +112,10 @@ class Row:
     cells: tuple[Cell, ...]
 
     @property
-    def n(self) -> int:
-        """How many results the best covered cell has."""
-        return max(cell.ours.n for cell in self.cells if cell.ours is not None)
+    def runs(self) -> tuple[int, int]:
+        """How many results its cells are means of, the fewest and the most: the same where they compare."""
+        counts = [cell.ours.n for cell in self.cells if cell.ours is not None]
+        return min(counts), max(counts)
 
 
 @dataclass(frozen=True)
@@ -143,8 +144,40 @@ def aggregates(results: Iterable[Result], metric: str) -> dict[Place, Aggregate]
     return {place: Aggregate.of(each) for place, each in values.items()}
 
 
+def on_common_splits(results: Iterable[Result]) -> list[Result]:
+    """The results that compare: on splits where every scheme of the same row, of those run at all, has one.
+
+    Schemes share splits and trees, so that means over the same splits differ by the scheme alone.
+
+    Parameters
+    ----------
+    results : iterable of Result
+        A row is made of those that share reading, base learner and dataset.
+    """
+    rows = defaultdict(list)
+    for result in results:
+        trial = result.trial
+        rows[trial.reading, trial.base, trial.dataset].append(result)
+    return [result for row in rows.values() for result in _in_common(row)]
+
+
+def _in_common(row: Sequence[Result]) -> list[Result]:
+    schemes_on = defaultdict(set)
+    for result in row:
+        schemes_on[_split(result)].add(result.trial.scheme)
+    all_schemes = {result.trial.scheme for result in row}
+    return [result for result in row if schemes_on[_split(result)] == all_schemes]
+
+
+def _split(result: Result) -> tuple[int, int, int]:
+    return result.trial.repeat, result.trial.fold, result.trial.seed
+
+
 def make_table(kind: TableKind, reading: str, results: Sequence[Result]) -> ResultTable:
     """One table under one reading.
+
+    The cells of a row are means over the splits that all its schemes have. Where there is none, they are
+    means over all splits, and none is called the best.
 
     Parameters
     ----------
@@ -155,19 +188,29 @@ def make_table(kind: TableKind, reading: str, results: Sequence[Result]) -> Resu
     results : sequence of Result
         As `Store.rows` gives them.
     """
-    ours = aggregates(results, kind.metric)
-    rows = (_row(kind, reading, base, subject, ours) for base in kind.bases for subject in SUBJECTS)
+    common, all_splits = (aggregates(each, kind.metric) for each in (on_common_splits(results), results))
+    rows = (
+        _row(kind, reading, base, subject, common) or _row(kind, reading, base, subject, all_splits, False)
+        for base in kind.bases
+        for subject in SUBJECTS
+    )
     return ResultTable(kind, reading, tuple(row for row in rows if row is not None))
 
 
 def _row(
-    kind: TableKind, reading: str, base: str, subject: Subject, ours: Mapping[Place, Aggregate]
+    kind: TableKind,
+    reading: str,
+    base: str,
+    subject: Subject,
+    ours: Mapping[Place, Aggregate],
+    comparable: bool = True,
 ) -> Row | None:
     found = [ours.get(Place(reading, base, subject.dataset, scheme)) for scheme in kind.schemes]
     if not any(each is not None for each in found):
         return None
     printed = [paper_cells()[kind.metric, base, subject.row, scheme] for scheme in kind.schemes]
-    best = _best([None if each is None else printed_mean(each.mean) for each in found], kind.metric)
+    texts = [None if each is None else printed_mean(each.mean) for each in found]
+    best = _best(texts, kind.metric) if comparable else [False] * len(found)
     paper_best = _best([each.mean_text for each in printed], kind.metric)
     cells = (
         Cell(own, theirs, _difference(own, theirs, subject), *flags)

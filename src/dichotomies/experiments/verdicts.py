@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dichotomies.experiments.claims import CLAIMS, Claim, Table, Verdict
 from dichotomies.experiments.paper import paper_cells
-from dichotomies.experiments.tables import aggregates
+from dichotomies.experiments.tables import aggregates, on_common_splits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,13 +23,17 @@ class Judged(NamedTuple):
 
 
 def judged(reading: str, results: Sequence[Result]) -> list[Judged]:
-    """Every claim, judged by the paper's numbers and by our results under one reading."""
+    """Every claim, judged by the paper's numbers and by our results under one reading.
+
+    Of ours, only results on splits that all schemes of a dataset and base learner have are compared.
+    """
+    comparable = on_common_splits(results)
     paper = Table({key: cell.mean for key, cell in paper_cells().items()})
     ours = Table(
         {
             (metric, place.base, place.dataset, place.scheme): aggregate.mean
             for metric in ("nll", "accuracy")
-            for place, aggregate in aggregates(results, metric).items()
+            for place, aggregate in aggregates(comparable, metric).items()
             if place.reading == reading
         }
     )

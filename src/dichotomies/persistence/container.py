@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dichotomies.persistence.errors import MissingExtraError, ModelFileError, extra
+from dichotomies.persistence.places import check_place
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,7 +41,8 @@ def write(path: str | os.PathLike[str], model: Any, tensors: Tensors) -> None:
     The file is written under another name in the same folder, flushed to the disk and then moved into place:
     whatever happens, `path` is either what it was before or the whole model.
     """
-    target = _writable(path)
+    target = Path(os.path.realpath(path))  # where a link leads to
+    check_place(target)
     document = {
         "format": FORMAT,
         "sha256": _NO_CHECKSUM,
@@ -69,16 +71,6 @@ def write(path: str | os.PathLike[str], model: Any, tensors: Tensors) -> None:
     finally:
         temporary.unlink(missing_ok=True)
     _flush_folder(target.parent)
-
-
-def _writable(path: str | os.PathLike[str]) -> Path:
-    """Where a link leads to; refuse folders, and files in folders that do not exist."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; give the path of a file to save the model in.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {target.parent} to save the model in; make it first.")
-    return target
 
 
 def _flush_folder(folder: Path) -> None:

@@ -60,7 +60,7 @@ def loaded(data: bytes, trusted: Sequence[Any] | None) -> list[Any]:
         raise ModelFileError(
             f"it has objects of types that are not trusted by default, because loading them runs their code: "
             f"{', '.join(unknown)}. If you know where the file comes from, say so: load(path, "
-            f"trusted={unknown})"
+            f"trusted={unknown}), on the command line --trust {' --trust '.join(unknown)}"
         )
     objects = io.loads(data, trusted=sorted(known))
     expect(isinstance(objects, list), "skops holds a list")

@@ -34,7 +34,8 @@ class Hierarchy(Structure):
         Where to cut labels that have no delimiter, as numbers of characters: ``levels=(2, 7)`` reads
         "11-1011.00" as the group "11", in it the group "11-1011", in it the class.
     paths : mapping from label to sequence, optional
-        The groups of each class from the widest to the narrowest, where labels do not tell.
+        The groups of each class from the widest to the narrowest, where labels do not tell; a text is one
+        group.
     refine : str or structure, optional
         Arranges the parts of a group; by default "2-means", or "class-balanced" where there are no features.
 
@@ -72,11 +73,22 @@ class Hierarchy(Structure):
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         read = self._reader()
         paths = [(*read(label), ("class", label)) for label in task.classes.tolist()]
+        if self.paths is None and self.levels is None and max(map(len, paths)) == 1:
+            self._refuse_plain_texts(task.classes.tolist())
         refine = self.refine
         if refine is None:
             refine = "class-balanced" if task.X is None else "2-means"
         leaf_order, split_rank = _Refinement(task, paths, resolve(refine), rng).of(np.arange(len(paths)), 0)
         return task.tree(leaf_order, split_rank.astype(np.intp))
+
+    def _refuse_plain_texts(self, labels: list[Any]) -> None:
+        """Labels without the delimiter are a mistake where they are texts; numbers are in no groups."""
+        if isinstance(labels[0], str):
+            raise ValueError(
+                f"No class is in a group: {self.delimiter!r} is in none of the labels ({labels[0]!r}, ...). "
+                "Say what stands between the levels (delimiter=), where to cut labels (levels=), or which "
+                "groups there are (paths=)."
+            )
 
     def _reader(self) -> Callable[[Any], Path]:
         """From a label to its groups, the widest first."""
@@ -93,7 +105,8 @@ class Hierarchy(Structure):
         assert self.paths is not None
         if label not in self.paths:
             raise ValueError(f"paths has no entry for class {label!r}: give the groups of every class.")
-        return tuple(self.paths[label])
+        path = self.paths[label]
+        return (path,) if isinstance(path, str) else tuple(path)
 
 
 class _Refinement:

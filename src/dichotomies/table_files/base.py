@@ -39,14 +39,12 @@ class TableFile(ABC):
         self.delimiter = delimiter
         if not path.exists():
             raise TableFileError(f"There is no file {path}.")
-        if path.is_dir():
-            raise TableFileError(f"{path} is a folder; give a file.")
 
     def batches(self, columns: Columns, rows: int = BATCH_ROWS) -> Iterator[Table]:
         """At most `rows` rows at a time, in the order of the file; a file without rows is an error."""
         done = 0
         for batch in self._batches(columns, rows):
-            check_finite(batch, self.path, allow_missing=columns.allow_missing)
+            check_finite(batch, self.path, columns)
             done += len(batch)
             yield batch
         if not done:

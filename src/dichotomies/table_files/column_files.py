@@ -30,7 +30,7 @@ class ColumnFile(TableFile):
     def _batches(self, columns: Columns, rows: int) -> Iterator[Table]:
         choice = chosen(columns, self._schema(), self)
         done = 0
-        with readable(self.path, self.kind), self._explained():
+        with readable(self.path, self.kind), self._explained(columns):
             for batch in self._record_batches(choice, rows):
                 for begin in range(0, batch.num_rows, rows):
                     table = choice.table(batch.slice(begin, rows), done)
@@ -38,7 +38,7 @@ class ColumnFile(TableFile):
                     yield table
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explained(self, columns: Columns | None = None) -> Iterator[None]:  # noqa: ARG002 - of some formats
         """Where the format's own errors can be said better."""
         yield
 
@@ -93,13 +93,14 @@ class CsvFile(ColumnFile):
         return "error"
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explained(self, columns: Columns | None = None) -> Iterator[None]:
         try:
             yield
         except pyarrow().ArrowInvalid as error:
-            raise TableFileError(self._explanation(str(error))) from error
+            can_ignore = columns is not None and not columns.of_a_model
+            raise TableFileError(self._explanation(str(error), can_ignore=can_ignore)) from error
 
-    def _explanation(self, message: str) -> str:
+    def _explanation(self, message: str, *, can_ignore: bool) -> str:
         if "Empty CSV" in message:
             return f"{self.path} is empty; its first line should hold the names of the columns."
         if self._bad_row is not None:
@@ -114,10 +115,10 @@ class CsvFile(ColumnFile):
         if "conversion error" in message:
             found = message.rpartition(": ")[2].strip()
             place = message.partition("Row #")[2].partition(":")[0]
+            remedy = ", or leave out the column (--ignore)" if can_ignore else ""
             return (
                 f"{self.path} has something that is not a number ({found}) in line {place} (not counting "
-                "empty lines), in a column that begins with numbers; correct it, or leave out the column "
-                "(--ignore)."
+                f"empty lines), in a column that begins with numbers; correct it{remedy}."
             )
         return f"{self.path} could not be read as CSV: {message.splitlines()[0]}."
 

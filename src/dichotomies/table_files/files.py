@@ -72,6 +72,8 @@ def open_table(
     ['011', '007']
     """
     place = Path(path)
+    if place.is_dir():
+        raise TableFileError(f"{place} is a folder; give a file.")
     name = format_of(place) if format is None else format
     if name not in FORMATS:
         hint = close_to(name, FORMATS)

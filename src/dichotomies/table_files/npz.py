@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from dichotomies.table_files.base import TableFile
 from dichotomies.table_files.errors import TableFileError, close_to, listing, readable
+from dichotomies.table_files.labels import text_or_whole
 from dichotomies.table_files.table import Columns, Table
 
 if TYPE_CHECKING:
@@ -54,10 +55,20 @@ class NpzFile(TableFile):
         if "X" in names:
             return _DenseRows(archive, self.path)
         if set(_CSR_PARTS) <= set(names):
+            self._check_is_csr(archive, names)
             return _SparseRows(archive, self.path)
         raise TableFileError(
             f"{self.path} holds the arrays {listing(names)}; it should hold X, or {listing(_CSR_PARTS)}."
         )
+
+    def _check_is_csr(self, archive: zipfile.ZipFile, names: list[str]) -> None:
+        """Refuse other matrices with the same parts, which scipy.sparse.save_npz names in ``format``."""
+        if "format" not in names:
+            return
+        said = _ArrayStream(archive, "format", self.path).rest().ravel()[0]
+        kind = said.decode("ascii", "replace") if isinstance(said, bytes) else str(said)
+        if kind != "csr":
+            raise TableFileError(f"{self.path} is a {kind} matrix; save it as CSR: .tocsr().")
 
     def _labels(self, archive: zipfile.ZipFile, name: str) -> LabelArray:
         names = _members(archive)
@@ -66,10 +77,8 @@ class NpzFile(TableFile):
                 f"{self.path} has no array {name!r} of labels; its arrays are {listing(names)}."
                 f"{close_to(name, names)}"
             )
-        labels: LabelArray = _ArrayStream(archive, name, self.path).rest()
-        if labels.dtype.kind == "f" and np.isfinite(labels).all() and (labels == np.round(labels)).all():
-            labels = labels.astype(np.int64)
-        if labels.ndim != 1 or labels.dtype.kind not in "USiub":
+        labels: LabelArray = text_or_whole(_ArrayStream(archive, name, self.path).rest(), self.path, name)
+        if labels.ndim != 1 or labels.dtype.kind not in "Uiub":
             raise TableFileError(
                 f"{self.path} has labels of shape {labels.shape} and type {labels.dtype} in {name!r}; they "
                 "must be one text or whole number per row."
@@ -152,6 +161,13 @@ class _SparseRows:
     def __init__(self, archive: zipfile.ZipFile, path: Path) -> None:
         streams = {name: _ArrayStream(archive, name, path) for name in _CSR_PARTS}
         self._data, self._indices = streams["data"], streams["indices"]
+        for name, stream in streams.items():
+            wrong_size = stream.shape != (2,) if name == "shape" else len(stream.shape) != 1
+            if wrong_size or stream.dtype.kind not in ("fiub" if name == "data" else "iu"):
+                raise TableFileError(
+                    f"{path} has {name!r} of shape {stream.shape} and type {stream.dtype}, which is no part "
+                    "of a CSR matrix; save the matrix again."
+                )
         self.n_rows, self.n_features = (int(size) for size in streams["shape"].rest())
         self._ends = streams["indptr"].rest()
         self._path, self._done = path, 0
@@ -162,11 +178,12 @@ class _SparseRows:
         """The next `n` rows."""
         ends = self._ends[self._done : self._done + n + 1]
         size = int(ends[-1] - ends[0])
-        data, indices = self._data.read(size).astype(np.float64), self._indices.read(size).astype(np.int32)
+        data, indices = self._data.read(size).astype(np.float64), self._indices.read(size)
         if size and not (indices.min() >= 0 and indices.max() < self.n_features):
             raise TableFileError(f"{self._path} has indices beyond its {self.n_features:,} features.")
         self._done += n
-        return csr_array((data, indices, (ends - ends[0]).astype(np.int32)), shape=(n, self.n_features))
+        parts = (data, indices.astype(np.int32), (ends - ends[0]).astype(np.int32))
+        return csr_array(parts, shape=(n, self.n_features))
 
 
 def _members(archive: zipfile.ZipFile) -> list[str]:

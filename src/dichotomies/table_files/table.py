@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy.sparse import issparse, vstack
@@ -34,6 +34,8 @@ class Columns:
         Columns that are nothing.
     weight, id : str, optional
         The columns of the rows' weights and of what the rows are called.
+    id_option : str
+        What sentences call the option that names `id`.
     n_features : int, optional
         How many features the rows of files without column names must have.
     first_id : int, optional
@@ -48,6 +50,7 @@ class Columns:
     ignore: tuple[str, ...] = ()
     weight: str | None = None
     id: str | None = None
+    id_option: str = "--id"
     n_features: int | None = None
     first_id: int | None = None
     allow_missing: bool = False
@@ -57,11 +60,21 @@ class Columns:
         """Whether any feature is wanted."""
         return self.features is None or bool(self.features)
 
-    def named(self) -> dict[str, str]:
-        """What every column that is not a numeric feature was named for."""
-        roles = {"label": self.label, "weight": self.weight, "id": self.id}
-        single = {name: role for role, name in roles.items() if name is not None}
-        return dict.fromkeys(self.text, "text") | single
+    @property
+    def of_a_model(self) -> bool:
+        """Whether a model says which columns are features, so that no option can change it."""
+        return self.features is not None
+
+    def roles(self) -> list[tuple[str, str]]:
+        """Columns with the options that name them."""
+        single = {"--label": self.label, "--weight": self.weight, self.id_option: self.id}
+        several = {"--text": self.text, "--ignore": self.ignore}
+        found = [(name, option) for option, names in several.items() for name in names]
+        return found + [(name, option) for option, name in single.items() if name is not None]
+
+    def named(self) -> list[str]:
+        """The columns to read beside the numeric features, each once."""
+        return list(dict.fromkeys(name for name, option in self.roles() if option != "--ignore"))
 
 
 @dataclass(frozen=True)
@@ -128,14 +141,17 @@ class Table:
 
 def _joined(parts: Sequence[Table], name: str) -> LabelArray | None:
     arrays = [getattr(part, name) for part in parts]
-    return None if arrays[0] is None else np.concatenate(arrays)
+    if arrays[0] is None:
+        return None
+    is_masked = isinstance(arrays[0], np.ma.MaskedArray)  # which np.concatenate would forget
+    return cast("Any", np.ma).concatenate(arrays) if is_masked else np.concatenate(arrays)
 
 
-def check_finite(table: Table, path: Path, *, allow_missing: bool) -> None:
+def check_finite(table: Table, path: Path, columns: Columns) -> None:
     """Refuse features that are infinite, or missing where that is not allowed, by row and column."""
     X: Any = table.X
     values = X if isinstance(X, np.ndarray) else X.data
-    wrong = np.isinf(values) if allow_missing else ~np.isfinite(values)
+    wrong = np.isinf(values) if columns.allow_missing else ~np.isfinite(values)
     if not wrong.any():
         return
     if X.ndim != wrong.ndim:  # sparse: from the place among the stored values to row and column
@@ -145,8 +161,11 @@ def check_finite(table: Table, path: Path, *, allow_missing: bool) -> None:
         row, column = np.argwhere(wrong)[0].tolist()
     value = X[row, column]
     name = f"feature {column}" if table.names is None else f"the column {table.names[column]!r}"
-    what, remedy = ("no value", "fill it in, leave out the row") if np.isnan(value) else (value, "correct it")
+    what, remedy = (
+        ("no value", "fill it in or leave out the row") if np.isnan(value) else (value, "correct it")
+    )
+    if table.names is not None and not columns.of_a_model:
+        remedy += ", or leave out the column (--ignore)"
     raise TableFileError(
-        f"{path} has {what} in {name} of row {table.first_row + row} (counted from 0); {remedy}, or leave "
-        "out the column (--ignore)."
+        f"{path} has {what} in {name} of row {table.first_row + row} (counted from 0); {remedy}."
     )

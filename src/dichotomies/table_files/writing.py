@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import secrets
 import sys
-import tempfile
 from abc import ABC, abstractmethod
 from contextlib import contextmanager, nullcontext
 from io import TextIOWrapper
@@ -15,8 +15,9 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from dichotomies.persistence.places import check_place
 from dichotomies.table_files.errors import TableFileError, pyarrow
-from dichotomies.table_files.files import format_of
+from dichotomies.table_files.files import ENDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -114,11 +115,23 @@ def open_writer(path: str | os.PathLike[str]) -> Iterator[TableWriter]:
         sys.stdout.flush()
         return
     target = Path(path)
-    kind = format_of(target)
-    if kind not in ("csv", "tsv", "parquet"):
-        raise TableFileError(f"{target} cannot be written: tables are written as .csv, .tsv or .parquet.")
-    with replaced_when_done(target) as part, _writer_of(kind, part, is_gzip=target.suffix == ".gz") as writer:
+    kind = _format_to_write(target)
+    with (
+        replaced_when_done(target) as part,
+        _writer_of(kind, part, is_gzip=target.suffix.lower() == ".gz") as writer,
+    ):
         yield writer
+
+
+def _format_to_write(path: Path) -> str:
+    is_gzip = path.suffix.lower() == ".gz"
+    kind = ENDINGS.get((Path(path.stem) if is_gzip else path).suffix.lower())
+    if kind not in ("csv", "tsv", "parquet") or (is_gzip and kind == "parquet"):
+        raise TableFileError(
+            f"{path} cannot be written: tables are written as .csv or .tsv, also with .gz after it, or as "
+            ".parquet, and its name should end in one of these."
+        )
+    return kind
 
 
 @contextmanager
@@ -144,18 +157,18 @@ def _writer_of(kind: str, path: Path, *, is_gzip: bool) -> Iterator[TableWriter]
 @contextmanager
 def replaced_when_done(target: Path) -> Iterator[Path]:
     """A file beside the target that takes its place once all is written, and goes away otherwise."""
-    if target.is_dir():
-        raise TableFileError(f"{target} is a folder; give the name of a file.")
-    if not target.parent.is_dir():
-        raise TableFileError(f"There is no folder {target.parent} to write {target.name} in.")
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    os.close(handle)
-    part = Path(name)
+    try:
+        check_place(target)
+    except OSError as error:
+        raise TableFileError(str(error)) from error
+    part = target.with_name(f".dichotomies-{secrets.token_hex(8)}.part")
     try:
         yield part
-        mask = os.umask(0)
-        os.umask(mask)
-        part.chmod(0o666 & ~mask)  # mkstemp's files are private, those people save are not
         part.replace(target)
+    except OSError as error:
+        reason = error.strerror or str(error).replace(str(part), str(target))
+        raise TableFileError(
+            f"{target} could not be written ({reason}); whatever was there is unchanged."
+        ) from error
     finally:
         part.unlink(missing_ok=True)
