@@ -18,7 +18,7 @@ one more fit on all rows.
 
 
 def main() -> None:
-    options = arguments(__doc__, repeats=3)
+    options = arguments(__doc__, repeats=9)
     cases = [
         ("multinomial", MultinomialNB(), problems.text("onet_titles", weighted=False)),
         ("multinomial", MultinomialNB(), problems.text("wordnet", weighted=False)),
