@@ -24,6 +24,19 @@ _CLOSE = 3e-2
 #: Where a step costs next to nothing, one more leads to the last digits: up to this many rows.
 FEW_ROWS, _VERY_CLOSE = 64, 1e-5
 
+#: Rows beyond which no Gram matrix of them is made.
+MOST_GRAM_ROWS = 1500
+
+#: Where products cost next to nothing, up to so many rows times features, the last digits are had as well.
+SMALL_PROBLEM, _SMALL_ACCURACY = 10_000, 1e-9
+
+
+@vector_kernel
+def accuracy_for(tol: float, size: int, accuracy: float) -> float:
+    """The accuracy to ask of a node with so many rows times features, at the default tol `accuracy`."""
+    scaled = accuracy * min(1.0, tol / 1e-4)
+    return min(scaled, _SMALL_ACCURACY) if size <= SMALL_PROBLEM else scaled
+
 
 class Nodes(NamedTuple):
     """The rows of every node.

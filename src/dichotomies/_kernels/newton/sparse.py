@@ -10,9 +10,11 @@ from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.newton.lanes import LANES
 from dichotomies._kernels.newton.loss import evaluate
 from dichotomies._kernels.newton.node import (
+    MOST_GRAM_ROWS,
     Nodes,
     Objective,
     Results,
+    accuracy_for,
     begin,
     costs,
     keep_score,
@@ -27,9 +29,6 @@ from dichotomies._kernels.newton.sweeps import empty_state, look, rise, weights_
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, IntArray
 
-#: Rows beyond which no Gram matrix of them is made.
-_MOST_GRAM_ROWS = 1500
-
 #: A product with a sparse number costs about this many of the operations of a Cholesky factor, all the
 #: products of a solution considered.
 _SPARSE_COST = 60.0
@@ -38,9 +37,6 @@ _SPARSE_COST = 60.0
 #: proportion to tol otherwise. It leaves an objective nearer to the optimum than scikit-learn's solvers do.
 #: The diagonal of the Hessian, by which Newton steps measure it, underestimates it.
 _ACCURACY, _DIAGONAL_ACCURACY = 5e-3, 5e-4
-
-#: Where products cost next to nothing, up to so many rows times features, the last digits are had as well.
-_SMALL_PROBLEM, _SMALL_ACCURACY = 10_000, 1e-9
 
 #: Square of the constant feature that stands for a free intercept, as a part of a row's.
 _SLACK = 0.3
@@ -115,13 +111,6 @@ def finish(
         place = nodes.first[k] + i
         if member > 0 and nodes.fold[place] == member - 1:
             keep_score(k, grid, i, z[i], 1.0 if place < nodes.split[k] else -1.0, nodes, results)
-
-
-@vector_kernel
-def accuracy_for(tol: float, size: int, accuracy: float) -> float:
-    """The accuracy to ask of a node with so many rows times features, at the default tol `accuracy`."""
-    scaled = accuracy * min(1.0, tol / 1e-4)
-    return min(scaled, _SMALL_ACCURACY) if size <= _SMALL_PROBLEM else scaled
 
 
 @vector_kernel
@@ -281,7 +270,7 @@ def train_sparse(
         # Unsigned numbers need no look whether they count from the end: products take half as long.
         places = (indptr[nodes.first[k] : nodes.last[k] + 1] - first).astype(np.uint64)
         rows = (data[first:last], columns, places)
-        if n <= _MOST_GRAM_ROWS and n * n * n < _SPARSE_COST * (last - first + n):
+        if n <= MOST_GRAM_ROWS and n * n * n < _SPARSE_COST * (last - first + n):
             gram = sparse_gram(rows[0], rows[1], rows[2], p)
             coefficients = visit_by_gram(k, gram, nodes, objective, results)
             for member in range(len(value)):

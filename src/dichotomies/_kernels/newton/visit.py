@@ -11,9 +11,12 @@ from dichotomies._kernels.newton.axes_visit import visit_along_axes
 from dichotomies._kernels.newton.blas import add_rows_gram
 from dichotomies._kernels.newton.node import (
     FEW_ROWS,
+    MOST_GRAM_ROWS,
+    SMALL_PROBLEM,
     Nodes,
     Objective,
     Results,
+    accuracy_for,
     begin,
     costs,
     keep_score,
@@ -28,17 +31,11 @@ if TYPE_CHECKING:
     from dichotomies._kernels.newton.axes import Axes
     from dichotomies._typing import FloatArray
 
-#: Rows beyond which no Gram matrix of them is made.
-_MOST_GRAM_ROWS = 1500
-
 #: Error of the parameters at scikit-learn's default tol, in the norm of the Hessian, as a part of them; in
 #: proportion to tol otherwise. It leaves an objective several times nearer to the optimum than scikit-learn's
 #: solvers do. A diagonal preconditioner underestimates it.
 _ACCURACY = 1e-3
 _DIAGONAL_ACCURACY = 5e-4
-
-#: Where products cost next to nothing, up to so many rows times features, the last digits are had as well.
-_SMALL_PROBLEM, _SMALL_ACCURACY = 10_000, 1e-9
 
 
 @vector_kernel
@@ -55,9 +52,8 @@ def visit_by_rows(
     if objective.intercept_scale > 0.0:
         penalty[-1] = 1.0 / objective.intercept_scale**2
     factor = empty_preconditioner(X, n_features + 1)
-    accuracy = (_ACCURACY if len(factor) > 1 else _DIAGONAL_ACCURACY) * min(1.0, objective.tol / 1e-4)
-    if n * n_features <= _SMALL_PROBLEM:
-        accuracy = min(accuracy, _SMALL_ACCURACY)
+    at_default = _ACCURACY if len(factor) > 1 else _DIAGONAL_ACCURACY
+    accuracy = accuracy_for(objective.tol, n * n_features, at_default)
     for grid in range(objective.C.shape[1]):
         start_loss(k, grid, nodes, results)
         for member in range(nodes.n_members):
@@ -125,13 +121,13 @@ def train_dense(
             continue
         rows = X[nodes.first[k] : nodes.last[k]]
         n = len(rows)
-        if len(axes.rows) and n > FEW_ROWS and n * p > _SMALL_PROBLEM:
+        if len(axes.rows) and n > FEW_ROWS and n * p > SMALL_PROBLEM:
             is_trained, along = visit_along_axes(k, axes, nodes, objective, results)
             if is_trained:
                 for member in range(len(weights)):
                     weights[member, k] = np.dot(axes.basis, along[member, :p])
                 continue
-        if n <= min(p, _MOST_GRAM_ROWS):
+        if n <= min(p, MOST_GRAM_ROWS):
             centred, centre = centre_rows(rows, objective.free_intercept)
             gram = np.zeros((n, n))
             add_rows_gram(centred, gram)
