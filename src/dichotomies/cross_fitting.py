@@ -116,7 +116,7 @@ class CrossFit:
             return scored
         if isinstance(wanted, float):
             return scored & largest_gains(calibrator, segments, wanted)
-        return scored & np.isin(self.task.tree.depth, list(wanted))
+        return scored & np.isin(self.task.depth, list(wanted))
 
 
 def largest_gains(calibrator: BinaryCalibrator, segments: Segments, share: float) -> BoolArray:

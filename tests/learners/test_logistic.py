@@ -15,7 +15,6 @@ from sklearn.utils.estimator_checks import check_estimator
 from dichotomies._kernels.newton.axes import pull
 from dichotomies.folds import fold_of_rows
 from dichotomies.learners import Effort, GenericLearner, NodeTask, Wanted, choose
-from dichotomies.learners.base import left_is_positive
 from dichotomies.learners.logistic import LogisticLearner, TunedLogisticLearner, TunedLogisticRegression
 from dichotomies.learners.logistic.tuning import BORROWED_ROWS
 from dichotomies.tree import ClassTree
@@ -268,7 +267,9 @@ def test_what_it_cannot_honour_goes_to_clones_with_the_reason(params, reason):
 
 def test_the_highest_class_decides_which_side_is_positive(rng):
     tree = ClassTree(rng.permutation(30), rng.permutation(29))
-    for node, is_left in enumerate(left_is_positive(tree)):
+    for node, is_left in enumerate(
+        NodeTask(tree, np.zeros((0, 1)), np.zeros(0, dtype=np.intp)).left_is_positive
+    ):
         left = tree.leaf_order[tree.start[node] : tree.split[node]].max()
         assert is_left == (left > tree.leaf_order[tree.split[node] : tree.stop[node]].max())
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Flag, auto
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -16,11 +16,15 @@ from dichotomies.persistence import CATALOGUE
 from dichotomies.persistence.checks import expect
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Hashable, Sequence
+
+    import numpy.typing as npt
 
     from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.tree import ClassTree
 
+
+S = TypeVar("S", bound=np.generic)
 
 #: Sorting a row number takes about as long as looking at this many.
 _SORTING_COST = 16
@@ -62,17 +66,6 @@ def expect_fits(scorer: Any, n_nodes: int, n_features: int) -> None:
     scorer.check_fits(n_nodes, n_features)
 
 
-def left_is_positive(tree: ClassTree) -> BoolArray:
-    """Whether each node's left side is the positive class of its binary problem.
-
-    That is the side of the highest class code, as scikit-learn would code two classes: with only two, the
-    nested dichotomy is the base learner, bit for bit.
-    """
-    edges = np.stack([tree.start, tree.split, tree.stop], axis=1).ravel()
-    highest = np.maximum.reduceat(np.append(tree.leaf_order, 0), edges).reshape(-1, 3)
-    return highest[:, 0] > highest[:, 1]
-
-
 class OwnPairs(NamedTuple):
     """Every node with each of its own rows, node after node, rows in the order of their leaves.
 
@@ -91,18 +84,82 @@ class OwnPairs(NamedTuple):
     offsets: IntArray
 
 
+class Memo:
+    """What tasks with the same rows and weights share, whatever their trees; computed when first needed.
+
+    Examples
+    --------
+    >>> from dichotomies.learners.base import Memo
+    >>> memo = Memo()
+    >>> memo.get("bins", lambda: "binned once"), memo.get("bins", lambda: "binned again")
+    ('binned once', 'binned once')
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Any] = {}
+
+    def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """What is known under a key, or is computed now."""
+        if key not in self._known:
+            self._known[key] = compute()
+        return self._known[key]
+
+
 @dataclass(frozen=True)
 class NodeTask:
-    """Everything needed to train the nodes of a tree.
+    """Everything needed to train nodes of a tree: all of them, or some.
 
     Sorting the rows by the leaf of their class makes every node's training set one contiguous slice of
-    `row_order`, and its left and right side two adjacent slices.
+    `row_order`, and its left and right side two adjacent slices. Where arrays are said to be by node, it is
+    by the nodes to be trained, in their order.
+
+    Attributes
+    ----------
+    nodes : (n_nodes,) or None
+        Ascending numbers of the nodes to be trained; None for all.
+    memo : Memo
+        Shared by tasks with the same rows and weights.
     """
 
     tree: ClassTree
     X: Matrix
     codes: IntArray
     sample_weight: FloatArray | None = None
+    nodes: IntArray | None = None
+    memo: Memo = field(default_factory=Memo, compare=False)
+
+    def of_tree(self, tree: ClassTree, nodes: IntArray | None = None) -> NodeTask:
+        """The same rows with another tree, or other nodes of it."""
+        return NodeTask(tree, self.X, self.codes, self.sample_weight, nodes, self.memo)
+
+    @property
+    def n_nodes(self) -> int:
+        """How many nodes are to be trained."""
+        return len(self.start)
+
+    @cached_property
+    def start(self) -> IntArray:
+        """The first leaf of each node."""
+        return self.of_nodes(self.tree.start)
+
+    @cached_property
+    def split(self) -> IntArray:
+        """The first leaf of each node's right side."""
+        return self.of_nodes(self.tree.split)
+
+    @cached_property
+    def stop(self) -> IntArray:
+        """The leaf after the last of each node."""
+        return self.of_nodes(self.tree.stop)
+
+    @cached_property
+    def depth(self) -> IntArray:
+        """The depth of each node."""
+        return self.of_nodes(self.tree.depth)
+
+    def of_nodes(self, by_node: npt.NDArray[S]) -> npt.NDArray[S]:
+        """Entries of the nodes to be trained, of an array with one for each node of the tree."""
+        return by_node if self.nodes is None else by_node[self.nodes]
 
     @cached_property
     def _leaf_of_row(self) -> IntArray:
@@ -111,7 +168,12 @@ class NodeTask:
     @cached_property
     def row_order(self) -> IntArray:
         """Row numbers sorted by leaf position; rows of one class stay in their order."""
-        return np.argsort(self._leaf_of_row, kind="stable")
+        by_class = self.memo.get("rows by class", lambda: np.argsort(self.codes, kind="stable"))
+        counts = np.bincount(self.codes, minlength=self.tree.n_classes)
+        begin, order = np.cumsum(counts) - counts, self.tree.leaf_order
+        place = np.repeat(begin[order] - self.leaf_offset[:-1], counts[order]) + np.arange(len(self.codes))
+        rows: IntArray = by_class[place]
+        return rows
 
     @cached_property
     def leaf_offset(self) -> IntArray:
@@ -122,25 +184,31 @@ class NodeTask:
     @cached_property
     def node_size(self) -> IntArray:
         """Number of rows at each node."""
-        return self.leaf_offset[self.tree.stop] - self.leaf_offset[self.tree.start]
+        return self.leaf_offset[self.stop] - self.leaf_offset[self.start]
 
     @cached_property
     def left_is_positive(self) -> BoolArray:
-        """Whether each node's left side is the positive class of its binary problem."""
-        return left_is_positive(self.tree)
+        """Whether each node's left side is the positive class of its binary problem.
+
+        That is the side of the highest class code, as scikit-learn would code two classes: with only two,
+        the nested dichotomy is the base learner, bit for bit.
+        """
+        edges = np.stack([self.start, self.split, self.stop], axis=1).ravel()
+        highest = np.maximum.reduceat(np.append(self.tree.leaf_order, 0), edges).reshape(-1, 3)
+        return highest[:, 0] > highest[:, 1]
 
     def own_pairs(self) -> OwnPairs:
         """Every node with each of its own rows; as many pairs as rows times their depth."""
-        first = self.leaf_offset[self.tree.start]
+        first = self.leaf_offset[self.start]
         offsets = np.concatenate([[0], np.cumsum(self.node_size)])
         place = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], self.node_size)
-        is_left = place < np.repeat(self.leaf_offset[self.tree.split], self.node_size)
+        is_left = place < np.repeat(self.leaf_offset[self.split], self.node_size)
         return OwnPairs(self.row_order[place], is_left, offsets)
 
     def subset(self, rows: IntArray) -> NodeTask:
-        """The same tree with some of the rows."""
+        """The same nodes with some of the rows."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return NodeTask(self.tree, self.take(rows), self.codes[rows], weight)
+        return NodeTask(self.tree, self.take(rows), self.codes[rows], weight, self.nodes)
 
     def prepared(self) -> NodeTask:
         """Itself, with the index computed, so that workers need not each do it."""
@@ -154,12 +222,12 @@ class NodeTask:
         node would otherwise get folds without some of the classes, because neighbouring rows of the
         sorted index are of one class.
         """
-        first, last = self.tree.start[node], self.tree.stop[node]
+        first, last = self.start[node], self.stop[node]
         if _SORTING_COST * self.node_size[node] > len(self.codes):
             rows = np.flatnonzero((first <= self._leaf_of_row) & (self._leaf_of_row < last))
         else:
             rows = np.sort(self.row_order[self.leaf_offset[first] : self.leaf_offset[last]])
-        return rows, self._leaf_of_row[rows] < self.tree.split[node]
+        return rows, self._leaf_of_row[rows] < self.split[node]
 
     def take(self, rows: IntArray) -> Matrix:
         """The features of some rows, as a copy."""
@@ -290,7 +358,7 @@ def out_of_fold_scores(
 ) -> FloatArray:
     """`CrossFitted.scores`, by asking the members."""
     pairs = task.own_pairs()
-    nodes = np.repeat(np.arange(task.tree.n_nodes), task.node_size)
+    nodes = np.repeat(np.arange(task.n_nodes), task.node_size)
     scores = np.full(len(nodes), np.nan)
 
     def score(batch: range) -> None:

@@ -137,9 +137,9 @@ class GenericLearner(Learner):
         the result does not depend on who trains which node.
         """
         self._check_weights(task)
-        seeds = random_state.randint(np.iinfo(np.int32).max, size=task.tree.n_nodes)
+        seeds = random_state.randint(np.iinfo(np.int32).max, size=task.n_nodes)
         effort = effort or Effort()
-        progress = effort.progress(f"{title}training {task.tree.n_nodes} nodes")
+        progress = effort.progress(f"{title}training {task.n_nodes} nodes")
         batches = even_batches(task.node_size, effort.n_jobs)
         work = [(self, task.prepared(), batch, seeds[batch]) for batch in batches]
         results = run(_fit_batch, work, n_jobs=effort.n_jobs, progress=progress)

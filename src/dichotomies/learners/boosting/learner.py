@@ -13,6 +13,7 @@ from dichotomies.learners.boosting.estimators import HistAdaBoostClassifier, His
 from dichotomies.learners.boosting.trees import BoostedTrees, Ranges
 
 if TYPE_CHECKING:
+    from dichotomies._kernels.boosting.ensembles import Bins
     from dichotomies._typing import IntArray
     from dichotomies.learners.base import NodeTask
 
@@ -83,12 +84,12 @@ class BoostingLearner(Learner):
         self, task: NodeTask, folds: IntArray | None, left_out: list[int], effort: Effort, title: str = ""
     ) -> list[BoostedTrees]:
         """One model per fold to leave out."""
-        order, tree, boosting = task.row_order, task.tree, self.estimator._boosting()
-        bins = bin_rows(task.X, order, task.sample_weight, self.estimator.max_bins, effort.n_jobs)
+        order, boosting = task.row_order, self.estimator._boosting()
+        bins = self._bins(task, effort)
         weight = np.ones(len(order)) if task.sample_weight is None else task.sample_weight[order]
         fold = None if folds is None else folds[order]
         leaf = task.leaf_offset
-        bounds = leaf[tree.start], leaf[tree.split], leaf[tree.stop]
+        bounds = leaf[task.start], leaf[task.split], leaf[task.stop]
         ranges = Ranges(*bounds, task.left_is_positive)
 
         def train(nodes: range, excluded: int) -> BoostedTrees:
@@ -97,8 +98,18 @@ class BoostingLearner(Learner):
 
         batches = even_batches(task.node_size, effort.n_jobs)
         models = "" if len(left_out) == 1 else f" of {len(left_out)} models"
-        progress = effort.progress(f"{title}training {tree.n_nodes} nodes{models}")
+        progress = effort.progress(f"{title}training {task.n_nodes} nodes{models}")
         work = [(batch, excluded) for excluded in left_out for batch in batches]
         done = run(train, work, n_jobs=effort.n_jobs, progress=progress, shared_memory=True)
         n = len(batches)
         return [BoostedTrees.joined(done[i * n : (i + 1) * n]) for i in range(len(left_out))]
+
+    def _bins(self, task: NodeTask, effort: Effort) -> Bins:
+        """The binned rows, in the order of the leaves."""
+        max_bins = self.estimator.max_bins
+        rows = np.arange(len(task.codes))
+        bins = task.memo.get(
+            ("bins", max_bins), lambda: bin_rows(task.X, rows, task.sample_weight, max_bins, effort.n_jobs)
+        )
+        sorted_bins: Bins = bins._replace(codes=bins.codes.take(task.row_order, axis=0))
+        return sorted_bins

@@ -97,7 +97,7 @@ class LogisticLearner(Learner):
     def _training(
         self, task: NodeTask, folds: IntArray | None, n_kept: int, effort: Effort | None, title: str = ""
     ) -> NodeTraining:
-        C = np.full((task.tree.n_nodes, 1), self.C)
+        C = np.full((task.n_nodes, 1), self.C)
         return NodeTraining(task.prepared(), self.settings, C, folds, n_kept, effort or Effort(), title)
 
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies._kernels.newton.node import Objective
-from dichotomies.learners.base import Unsupported, left_is_positive
+from dichotomies.learners.base import Unsupported
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
-    from dichotomies.tree import ClassTree
+    from dichotomies._typing import BoolArray, FloatArray
 
 #: Derivatives of single-precision data are not known better than this, relative to the mean loss.
 _SINGLE_PRECISION_TOL = 1e-6
@@ -42,12 +41,17 @@ class Settings:
     tol: float
     max_iter: int
 
-    def objective(self, tree: ClassTree, C: FloatArray, dtype: Any) -> Objective:
-        """What the nodes of a tree minimise, each for every C of its row of `C` (n_nodes, n_grid)."""
-        left_factor, right_factor = np.ones(tree.n_nodes), np.ones(tree.n_nodes)
+    def objective(self, left_is_high: BoolArray, C: FloatArray, dtype: Any) -> Objective:
+        """What nodes minimise, each for every C of its row of `C` (n_nodes, n_grid).
+
+        Parameters
+        ----------
+        left_is_high : (n_nodes,)
+            Whether the left side is the one with the highest class code.
+        """
+        left_factor, right_factor = np.ones(len(C)), np.ones(len(C))
         if isinstance(self.class_weight, dict):
             low, high = (float(self.class_weight.get(side, 1.0)) for side in (0, 1))
-            left_is_high = left_is_positive(tree)
             left_factor = np.where(left_is_high, high, low)
             right_factor = np.where(left_is_high, low, high)
         return Objective(

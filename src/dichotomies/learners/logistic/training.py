@@ -21,6 +21,7 @@ from dichotomies.learners.weights import DenseWeights, SparseWeights
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dichotomies._kernels.newton.axes import Axes
     from dichotomies._kernels.newton.node import Objective
     from dichotomies._typing import FloatArray, IntArray
     from dichotomies.learners.base import Effort, NodeScorer, NodeTask
@@ -80,14 +81,14 @@ class NodeTraining:
     def run(self) -> Trained:
         """Train all nodes."""
         results = self._empty_results()
-        objective = self.settings.objective(self.task.tree, self.C, self.task.X.dtype)
+        objective = self.settings.objective(self.task.left_is_positive, self.C, self.task.X.dtype)
         train = self._dense if isinstance(self.task.X, np.ndarray) else self._sparse
         members = train(objective, results)
         self._warn_of(results)
         return Trained(members, results)
 
     def _empty_results(self) -> Results:
-        n_nodes = self.task.tree.n_nodes
+        n_nodes = self.task.n_nodes
         shape = self.n_members, n_nodes
         size = self.task.node_size
         return Results(
@@ -106,13 +107,12 @@ class NodeTraining:
         place = task.leaf_offset.astype(np.intp)
         weight = np.ones(n_rows) if task.sample_weight is None else task.sample_weight[order]
         fold = np.zeros(n_rows, dtype=np.intp) if self.folds is None else self.folds[order].astype(np.intp)
-        tree = task.tree
-        return Nodes(place[tree.start], place[tree.split], place[tree.stop], weight, fold, self.n_members)
+        return Nodes(place[task.start], place[task.split], place[task.stop], weight, fold, self.n_members)
 
     def _dense(self, objective: Objective, results: Results) -> list[NodeScorer]:
-        tree, X = self.task.tree, self.task.take(self.task.row_order)
-        weights = np.zeros((self.n_kept, tree.n_nodes, X.shape[1]), dtype=X.dtype)
-        axes = principal_axes(X, self.effort.n_jobs) if self._suits_axes(X) else no_axes(X)
+        X = self.task.take(self.task.row_order)
+        weights = np.zeros((self.n_kept, self.task.n_nodes, X.shape[1]), dtype=X.dtype)
+        axes = self._axes() if self._suits_axes(X) else no_axes(X)
 
         def train(batch: range) -> None:
             train_dense(batch.start, batch.stop, X, axes, self._nodes, objective, results, weights)
@@ -122,6 +122,13 @@ class NodeTraining:
             DenseWeights(weights[member], results.intercept[member], results.is_trained[member])
             for member in range(self.n_kept)
         ]
+
+    def _axes(self) -> Axes:
+        """The rows along their principal axes, in the order of the leaves."""
+        task = self.task
+        axes = task.memo.get("principal axes", lambda: principal_axes(task.X, self.effort.n_jobs))
+        turned: Axes = axes._replace(rows=axes.rows.take(task.row_order, axis=0))
+        return turned
 
     def _suits_axes(self, X: FloatArray) -> bool:
         """Whether single precision will do, and turning rows to their axes is less work than it saves."""
@@ -134,7 +141,7 @@ class NodeTraining:
     def _sparse(self, objective: Objective, results: Results) -> list[NodeScorer]:
         X = self.task.take(self.task.row_order)
         data, indices, indptr = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64)
-        n_nodes, n_features = self.task.tree.n_nodes, X.shape[1]
+        n_nodes, n_features = self.task.n_nodes, X.shape[1]
         active = np.zeros(n_nodes, dtype=np.intp)
 
         def count(batch: range) -> None:
@@ -157,7 +164,7 @@ class NodeTraining:
 
     def _in_batches(self, task: Callable[[range], None], what: str = "") -> None:
         _ = self._nodes  # so that workers need not each compute it
-        n_jobs, n_nodes = self.effort.n_jobs, self.task.tree.n_nodes
+        n_jobs, n_nodes = self.effort.n_jobs, self.task.n_nodes
         batches = [(batch,) for batch in even_batches(self.task.node_size, n_jobs)]
         progress = self.effort.progress(f"{self.title}{what} {n_nodes} nodes") if what else None
         run(task, batches, n_jobs=n_jobs, progress=progress, shared_memory=True)
@@ -168,7 +175,7 @@ class NodeTraining:
         if count:
             of = "" if self.n_members == 1 else ", each trained on all rows and without each fold"
             warnings.warn(
-                f"Logistic regression did not converge {count} times at {self.task.tree.n_nodes} nodes{of}, "
+                f"Logistic regression did not converge {count} times at {self.task.n_nodes} nodes{of}, "
                 f"within max_iter={self.settings.max_iter} Newton steps. Scale the features, lower C, or "
                 "raise max_iter or tol.",
                 ConvergenceWarning,

@@ -117,16 +117,16 @@ class TunedLogisticLearner(Learner):
         return TunedScorer(trained.members[0], C, trained.results.n_steps[0])
 
     def _choose(self, task: NodeTask, folds: IntArray, effort: Effort, title: str) -> FloatArray:
-        grid = np.tile(self.Cs, (task.tree.n_nodes, 1))
+        grid = np.tile(self.Cs, (task.n_nodes, 1))
         results = (
             NodeTraining(task, self.settings, grid, folds, 0, effort, f"{title}choosing C, ").run().results
         )
         pairs = task.own_pairs()
         weight = np.ones(len(pairs.rows)) if task.sample_weight is None else task.sample_weight[pairs.rows]
-        node = np.repeat(np.arange(task.tree.n_nodes), task.node_size)
+        node = np.repeat(np.arange(task.n_nodes), task.node_size)
         weight[np.isnan(results.scores)] = 0.0
-        scored = np.bincount(node, weights=weight, minlength=task.tree.n_nodes).astype(np.float64)
-        return chosen_strength(task.tree, self.Cs, results.nll, scored, per_depth=self.per_depth)
+        scored = np.bincount(node, weights=weight, minlength=task.n_nodes).astype(np.float64)
+        return chosen_strength(task.depth, self.Cs, results.nll, scored, per_depth=self.per_depth)
 
 
 @savable("tuned-logistic-regression", Estimator())

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
-    from dichotomies.tree import ClassTree
+    from dichotomies._typing import FloatArray, IntArray
 
 #: A node chooses as if it had this many more rows, with the mean losses of its depth; a depth likewise with
 #: those of the whole tree. So nodes with few rows, or none to try on, follow the others.
@@ -16,12 +15,14 @@ BORROWED_ROWS = 100.0
 
 
 def chosen_strength(
-    tree: ClassTree, grid: FloatArray, nll: FloatArray, n_scored: FloatArray, *, per_depth: bool
+    depth: IntArray, grid: FloatArray, nll: FloatArray, n_scored: FloatArray, *, per_depth: bool
 ) -> FloatArray:
     """The C of each node, the smallest of those with the lowest loss.
 
     Parameters
     ----------
+    depth : (n_nodes,)
+        Of each node.
     grid : (n_grid,)
         Ascending.
     nll : (n_nodes, n_grid)
@@ -32,15 +33,15 @@ def chosen_strength(
         Whether the nodes of a depth choose together.
     """
     nll = np.where(np.isnan(nll), 0.0, nll)
-    n_depths = int(tree.depth.max()) + 1
+    n_depths = int(depth.max()) + 1
     of_depth = np.zeros((n_depths, len(grid)))
-    np.add.at(of_depth, tree.depth, nll)
-    scored_of_depth = np.bincount(tree.depth, weights=n_scored, minlength=n_depths)
+    np.add.at(of_depth, depth, nll)
+    scored_of_depth = np.bincount(depth, weights=n_scored, minlength=n_depths)
     overall = of_depth.sum(axis=0) / max(scored_of_depth.sum(), 1e-300)
     of_depth += BORROWED_ROWS * overall
     if per_depth:
-        of_nodes: FloatArray = grid[of_depth.argmin(axis=1)][tree.depth]
+        of_nodes: FloatArray = grid[of_depth.argmin(axis=1)][depth]
         return of_nodes
     mean = of_depth / (scored_of_depth + BORROWED_ROWS)[:, None]
-    chosen: FloatArray = grid[(nll + BORROWED_ROWS * mean[tree.depth]).argmin(axis=1)]
+    chosen: FloatArray = grid[(nll + BORROWED_ROWS * mean[depth]).argmin(axis=1)]
     return chosen

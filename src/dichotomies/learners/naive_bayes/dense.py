@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from dichotomies.learners.weights import DenseWeights
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, IntArray
     from dichotomies.learners.base import Effort, NodeTask
-    from dichotomies.learners.naive_bayes.groups import Groups, Sides
+    from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
     from dichotomies.learners.naive_bayes.smoothing import Smoothing
 
 
@@ -36,17 +36,23 @@ class DenseCounts:
     count: FloatArray
 
     @classmethod
-    def of(cls, smoothing: Smoothing, groups: Groups, X: Any, effort: Effort) -> DenseCounts:
+    def of(
+        cls, smoothing: Smoothing, groups: Groups, rows: GroupedRows, X: Any, effort: Effort
+    ) -> DenseCounts:
         """Count, in one pass over the rows."""
         count = np.zeros((len(groups.size), X.shape[1]))
 
         def add(batch: range) -> None:
-            rows = groups.rows, groups.weight, groups.offsets
             dense_group_sums(X, *rows, batch.start, batch.stop, count)
 
         batches = [(batch,) for batch in even_batches(groups.size, effort.n_jobs)]
         run(add, batches, n_jobs=effort.n_jobs, shared_memory=True)
         return cls(smoothing, groups, smoothing.alphas(X.shape[1]), count)
+
+    def of_task(self, task: NodeTask) -> DenseCounts:
+        """The same classes in another tree."""
+        groups, now = self.groups.of_task(task)
+        return replace(self, groups=groups, count=self.count[now])
 
     def weights(
         self,
@@ -57,7 +63,7 @@ class DenseCounts:
         """The nodes' weights, learned from all rows or from all but those of a fold."""
         sides = self.groups.sides(fold)
         counts = self.groups.side_sums(self.groups.without(self.count, fold))
-        prior = self.smoothing.prior.log_odds(self.groups.tree, sides)
+        prior = self.smoothing.prior.log_odds(self.groups.task.left_is_positive, sides)
         weight, intercept = self._weights_of(counts, sides)
         weight[~sides.is_trained] = 0.0
         intercept = np.where(sides.is_trained, prior + intercept, sides.constant)
@@ -88,8 +94,8 @@ class DenseCounts:
         """Scores of `task.own_pairs()` by models that have not seen the row's fold, and `weights()`."""
         pairs = np.concatenate([[0], np.cumsum(task.node_size)])
         out = np.full(pairs[-1], np.nan)
-        first = task.leaf_offset[task.tree.start]
-        progress = effort.progress(f"scoring out of fold at {task.tree.n_nodes} nodes")
+        first = task.leaf_offset[task.start]
+        progress = effort.progress(f"scoring out of fold at {task.n_nodes} nodes")
         batches = [(batch,) for batch in even_batches(task.node_size, effort.n_jobs)]
         for fold in range(self.groups.n_folds):
             member = self.weights(fold)

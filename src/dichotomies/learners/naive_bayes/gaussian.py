@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +20,7 @@ from dichotomies.persistence.checks import expect_array
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.base import Effort, NodeTask
-    from dichotomies.learners.naive_bayes.groups import Groups
-    from dichotomies.tree import ClassTree
+    from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups
 
 #: Squared distance, in half variances, of a mean from the origin beyond which a square is not expanded: the
 #: products would lose as many digits.
@@ -31,15 +30,16 @@ _STEEPEST = 3e4
 _MEDIAN_ROWS = 2_000
 
 
-def _moments_of(groups: Groups, weight: FloatArray, X: Matrix, n_jobs: int | None) -> Moments:
+def _moments_of(rows: GroupedRows, X: Matrix, n_jobs: int | None) -> Moments:
     """Of the rows of each group, which are looked at twice in a row."""
-    shape = len(groups.size), X.shape[1]
-    moments = Moments(np.zeros(len(groups.size)), np.zeros(shape), np.zeros(shape))
+    size = np.diff(rows.offsets)
+    shape = len(size), X.shape[1]
+    moments = Moments(np.zeros(len(size)), np.zeros(shape), np.zeros(shape))
 
     def add(batch: range) -> None:
-        group_moments(X, groups.rows, weight, groups.offsets, batch.start, batch.stop, moments)
+        group_moments(X, *rows, batch.start, batch.stop, moments)
 
-    batches = [(batch,) for batch in even_batches(groups.size, n_jobs)]
+    batches = [(batch,) for batch in even_batches(size, n_jobs)]
     run(add, batches, n_jobs=n_jobs, shared_memory=True)
     return moments
 
@@ -179,13 +179,23 @@ class GaussianMoments:
     shift: FloatArray
 
     @classmethod
-    def of(cls, rule: GaussianRule, groups: Groups, X: Matrix, effort: Effort) -> GaussianMoments:
+    def of(
+        cls, rule: GaussianRule, groups: Groups, rows: GroupedRows, X: Matrix, effort: Effort
+    ) -> GaussianMoments:
         """Look at every row."""
-        weighted = unweighted = _moments_of(groups, groups.weight, X, effort.n_jobs)
-        if not (groups.weight == 1).all():
-            unweighted = _moments_of(groups, np.ones(len(groups.rows)), X, effort.n_jobs)
+        weighted = unweighted = _moments_of(rows, X, effort.n_jobs)
+        if not (rows.weight == 1).all():
+            unweighted = _moments_of(rows._replace(weight=np.ones(len(rows.rows))), X, effort.n_jobs)
         some = X[:: max(1, len(X) // _MEDIAN_ROWS)]
         return cls(rule, groups, weighted, unweighted, np.median(some, axis=0).astype(np.float64))
+
+    def of_task(self, task: NodeTask) -> GaussianMoments:
+        """The same classes in another tree."""
+        groups, now = self.groups.of_task(task)
+        weighted = unweighted = Moments(*(values[now] for values in self.weighted))
+        if self.weighted is not self.unweighted:
+            unweighted = Moments(*(values[now] for values in self.unweighted))
+        return replace(self, groups=groups, weighted=weighted, unweighted=unweighted)
 
     def weights(
         self,
@@ -194,26 +204,27 @@ class GaussianMoments:
         title: str = "",  # noqa: ARG002
     ) -> GaussianNodes:
         """The nodes, learned from all rows or from all but those of a fold."""
-        return self._nodes(fold, Quadratic(*np.empty((3, self.groups.tree.n_nodes, len(self.shift)))))
+        return self._nodes(fold, Quadratic(*np.empty((3, self.groups.task.n_nodes, len(self.shift)))))
 
     def _nodes(self, fold: int | None, scores: Quadratic) -> GaussianNodes:
         """`weights`, written to `scores`."""
-        tree, sides = self.groups.tree, self.groups.sides(fold)
+        task, sides = self.groups.task, self.groups.sides(fold)
         leaves, nodes = self._combined(self.unweighted, fold)
-        floor = self._floor(nodes)
+        floor = task.of_nodes(self._floor(nodes))
         if self.weighted is not self.unweighted:
             leaves, nodes = self._combined(self.weighted, fold)
         constant = np.empty(len(floor))
+        left, right = task.of_nodes(task.tree.left), task.of_nodes(task.tree.right)
         given = leaves, nodes, floor, sides.is_trained
-        kernels.node_parameters(tree.left, tree.right, *given, scores, constant)
-        constant += self.rule.prior.log_odds(tree, sides)
+        kernels.node_parameters(left, right, *given, scores, constant)
+        constant += self.rule.prior.log_odds(task.left_is_positive, sides)
         constant = np.where(sides.is_trained, constant, sides.constant)
         return GaussianNodes(*scores, constant, sides.is_trained, self.shift)
 
     @cached_property
     def _leaves_and_nodes(self) -> tuple[Moments, Moments]:
         """Room that all folds share: fresh memory costs more than the sums that are written to it."""
-        tree, n_features = self.groups.tree, len(self.shift)
+        tree, n_features = self.groups.task.tree, len(self.shift)
         return _room(tree.n_classes, n_features), _room(tree.n_nodes, n_features)
 
     def _combined(self, moments: Moments, fold: int | None) -> tuple[Moments, Moments]:
@@ -223,7 +234,8 @@ class GaussianMoments:
             leaf_moments(self.groups.n_folds, -1 if fold is None else fold, moments, leaves)
         else:
             leaves = moments
-        node_moments(self.groups.tree.left, self.groups.tree.right, leaves, nodes)
+        tree = self.groups.task.tree
+        node_moments(tree.left, tree.right, leaves, nodes)
         return leaves, nodes
 
     def _floor(self, nodes: Moments) -> FloatArray:
@@ -240,12 +252,11 @@ class GaussianMoments:
         self, task: NodeTask, X: Matrix, folds: IntArray, effort: Effort, *, with_full: bool
     ) -> tuple[FloatArray, GaussianNodes | None]:
         """Scores of `task.own_pairs()` by models that have not seen the row's fold, and `weights()`."""
-        tree = task.tree
         pairs = np.concatenate([[0], np.cumsum(task.node_size)])
         out = np.full(pairs[-1], np.nan)
-        places = _leaf_parents(tree), tree.parent, pairs[:-1] - task.leaf_offset[tree.start]
+        places = *_nodes_above(task), pairs[:-1] - task.leaf_offset[task.start]
         batches = [(batch,) for batch in even_batches(np.diff(task.leaf_offset), effort.n_jobs)]
-        room = Quadratic(*np.empty((3, tree.n_nodes, X.shape[1])))
+        room = Quadratic(*np.empty((3, task.n_nodes, X.shape[1])))
         for fold in range(self.groups.n_folds):
             member = self._nodes(fold, room)
 
@@ -260,10 +271,18 @@ class GaussianMoments:
         return out, self.weights() if with_full else None
 
 
-def _leaf_parents(tree: ClassTree) -> IntArray:
-    """The node right above each leaf."""
-    out = np.empty(tree.n_classes, dtype=np.intp)
+def _nodes_above(task: NodeTask) -> tuple[IntArray, IntArray]:
+    """The next node above each leaf and above each node, of those to be trained; -1 if there is none."""
+    tree = task.tree
+    above_leaf = np.empty(tree.n_classes, dtype=np.intp)
     for children in (tree.left, tree.right):
         nodes = np.flatnonzero(children < 0)
-        out[~children[nodes]] = nodes
-    return out
+        above_leaf[~children[nodes]] = nodes
+    if task.nodes is None:
+        return above_leaf, tree.parent
+    here = np.full(tree.n_nodes, -1, dtype=np.intp)  # the next one from each node of the tree on upwards
+    here[task.nodes] = np.arange(task.n_nodes)
+    for node in np.flatnonzero(here < 0).tolist():  # parents come first
+        here[node] = here[tree.parent[node]] if node else -1
+    above = np.where(task.nodes > 0, here[tree.parent[task.nodes]], -1)
+    return here[above_leaf], above

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,31 +13,43 @@ from dichotomies._kernels.naive_bayes.side_sums import side_sums
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray, IntArray
     from dichotomies.learners.base import NodeTask
-    from dichotomies.tree import ClassTree
+
+
+class GroupedRows(NamedTuple):
+    """Rows sorted by group; those of no weight are left out.
+
+    Attributes
+    ----------
+    rows, weight : (n_kept_rows,)
+        Row numbers, in their original order within a group, and their weights.
+    offsets : (n_groups + 1,)
+        Where each group begins in `rows`, and the end.
+    """
+
+    rows: IntArray
+    weight: FloatArray
+    offsets: IntArray
 
 
 @dataclass(frozen=True)
 class Groups:
-    """The rows of each leaf in each fold; group ``leaf * n_folds + fold``. Rows of no weight are left out.
+    """The rows of each leaf in each fold: group ``leaf * n_folds + fold``.
 
     Attributes
     ----------
     n_folds : int
         1 where there are no folds.
-    rows, weight : (n_kept_rows,)
-        Row numbers sorted by group, in their original order within a group, and their weights.
-    offsets : (n_groups + 1,)
-        Where each group begins in `rows`, and the end.
+    size, weight : (n_groups,)
+        Number of rows and their weight.
     """
 
-    tree: ClassTree
+    task: NodeTask
     n_folds: int
-    rows: IntArray
+    size: IntArray
     weight: FloatArray
-    offsets: IntArray
 
     @classmethod
-    def of(cls, task: NodeTask, folds: IntArray | None = None) -> Groups:
+    def of(cls, task: NodeTask, folds: IntArray | None = None) -> tuple[Groups, GroupedRows]:
         """Group the rows of a task."""
         n_folds = 1 if folds is None else int(folds.max()) + 1
         leaf = np.repeat(np.arange(task.tree.n_classes), np.diff(task.leaf_offset))
@@ -46,25 +58,22 @@ class Groups:
             group = leaf * n_folds + folds[rows]
             order = np.argsort(group, kind="stable")
             group, rows = group[order], rows[order]
-        if task.sample_weight is None:
-            weight = np.ones(len(rows))
-        else:
+        weight = np.ones(len(rows))
+        if task.sample_weight is not None:
             kept = np.flatnonzero(task.sample_weight[rows] > 0)
             group, rows = group[kept], rows[kept]
             weight = task.sample_weight[rows]
-        sizes = np.bincount(group, minlength=task.tree.n_classes * n_folds)
-        return cls(task.tree, n_folds, rows, weight, np.concatenate([[0], np.cumsum(sizes)]))
+        n_groups = task.tree.n_classes * n_folds
+        size = np.bincount(group, minlength=n_groups)
+        of_group: FloatArray = np.bincount(group, weight, n_groups).astype(np.float64)
+        offsets = np.concatenate([[0], np.cumsum(size)])
+        return cls(task, n_folds, size, of_group), GroupedRows(rows, weight, offsets)
 
-    @property
-    def size(self) -> IntArray:
-        """Number of rows of each group."""
-        return np.diff(self.offsets)
-
-    def sum(self, values: FloatArray) -> FloatArray:
-        """Sum of a value per row (in the order of `rows`) over each group."""
-        group = np.repeat(np.arange(len(self.size)), self.size)
-        sums: FloatArray = np.bincount(group, values, minlength=len(self.size)).astype(np.float64)
-        return sums
+    def of_task(self, task: NodeTask) -> tuple[Groups, IntArray]:
+        """The same groups in the order of another tree's leaves, and where each of them is now."""
+        leaves = self.task.tree.leaf_position[task.tree.leaf_order]
+        now = (leaves[:, None] * self.n_folds + np.arange(self.n_folds)).ravel()
+        return Groups(task, self.n_folds, self.size[now], self.weight[now]), now
 
     def without(self, values: FloatArray, fold: int | None) -> FloatArray:
         """Sum of values per group, (n_groups, ...), over all folds but one: values per leaf.
@@ -84,15 +93,24 @@ class Groups:
 
     def side_sums(self, leaves: FloatArray) -> FloatArray:
         """Sum of values per leaf over the sides of each node: (n_leaves, n) to (n_nodes, 2, n)."""
-        out = np.empty((self.tree.n_nodes, 2, leaves.shape[1]))
-        side_sums(self.tree.left, self.tree.right, leaves, out)
-        return out
+        tree = self.task.tree
+        out = np.empty((tree.n_nodes, 2, leaves.shape[1]))
+        side_sums(tree.left, tree.right, leaves, out)
+        return self.task.of_nodes(out)
 
     def sides(self, fold: int | None = None) -> Sides:
         """What the sides of each node weigh, without the rows of a fold."""
-        leaves = np.stack([self.size.astype(np.float64), self.sum(self.weight)], axis=1)
+        leaves = np.stack([self.size.astype(np.float64), self.weight], axis=1)
         sums = self.side_sums(self.without(leaves, fold))
         return Sides(sums[:, :, 0], sums[:, :, 1])
+
+
+def take_segments(offsets: IntArray, taken: IntArray) -> tuple[IntArray, Any]:
+    """Offsets of some segments put one after another, and the places of their entries."""
+    size = np.diff(offsets)[taken]
+    ends = np.cumsum(size)
+    places = np.repeat(offsets[taken] - (ends - size), size) + np.arange(size.sum())
+    return np.concatenate([[0], ends]), places
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 class Statistics(Protocol):
     """What is known of each class in each fold."""
 
+    @property
+    def groups(self) -> Groups:
+        """The classes, in the order of a tree's leaves."""
+
+    def of_task(self, task: NodeTask) -> Statistics:
+        """The same, for the nodes of another tree."""
+
     def weights(self, fold: int | None = None, effort: Effort | None = None, title: str = "") -> NodeScorer:
         """The nodes, learned from all rows or from all but those of a fold."""
 
@@ -75,7 +82,7 @@ class NaiveBayesLearner(Learner):
     ) -> NodeScorer:
         """Train all nodes."""
         effort = effort or Effort()
-        X = self._readable(task.X)
+        X = task.memo.get("readable", lambda: self._readable(task.X))
         statistics = self._statistics(task, X, None, effort)
         return self._scorer(statistics, None, effort, title)
 
@@ -90,7 +97,7 @@ class NaiveBayesLearner(Learner):
     ) -> CrossFitted:
         """Train on folds, of which only the statistics are told apart."""
         effort = effort or Effort()
-        X = self._readable(task.X)
+        X = task.memo.get("readable", lambda: self._readable(task.X))
         statistics = self._statistics(task, X, folds, effort)
         n_folds = int(folds.max()) + 1
         members = [
@@ -113,11 +120,15 @@ class NaiveBayesLearner(Learner):
         return self._rule.binarised(X)
 
     def _statistics(self, task: NodeTask, X: Matrix, folds: IntArray | None, effort: Effort) -> Statistics:
-        groups = Groups.of(task, folds)
-        if isinstance(self._rule, GaussianRule):
-            return GaussianMoments.of(self._rule, groups, X, effort)
-        kind = DenseCounts if isinstance(X, np.ndarray) else SparseCounts
-        return kind.of(self._rule, groups, X, effort)
+        def take() -> Statistics:
+            groups, rows = Groups.of(task, folds)
+            if isinstance(self._rule, GaussianRule):
+                return GaussianMoments.of(self._rule, groups, rows, X, effort)
+            kind = DenseCounts if isinstance(X, np.ndarray) else SparseCounts
+            return kind.of(self._rule, groups, rows, X, effort)
+
+        known: Statistics = task.memo.get(("statistics", None if folds is None else folds.tobytes()), take)
+        return known if known.groups.task is task else known.of_task(task)
 
     def _scorer(self, statistics: Statistics, fold: int | None, effort: Effort, title: str) -> NodeScorer:
         return self._reading(statistics.weights(fold, effort, title))

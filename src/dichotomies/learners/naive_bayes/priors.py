@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.learners.base import Unsupported, left_is_positive
+from dichotomies.learners.base import Unsupported
 from dichotomies.persistence import savable
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._typing import BoolArray, FloatArray
     from dichotomies.learners.naive_bayes.groups import Sides
-    from dichotomies.tree import ClassTree
 
 
 @savable("prior")
@@ -44,11 +43,17 @@ class Prior:
             raise Unsupported("a prior of zero leaves a side without probability")
         return cls(learned, float(np.log(highest) - np.log(other)))
 
-    def log_odds(self, tree: ClassTree, sides: Sides) -> FloatArray:
-        """Prior log-odds of going left, for each node; meaningless where a side is empty."""
+    def log_odds(self, left_is_positive: BoolArray, sides: Sides) -> FloatArray:
+        """Prior log-odds of going left, for each node; meaningless where a side is empty.
+
+        Parameters
+        ----------
+        left_is_positive : (n_nodes,)
+            Whether the left side is the one with the highest class code.
+        """
         if self.given is not None:
-            return np.where(left_is_positive(tree), self.given, -self.given)
+            return np.where(left_is_positive, self.given, -self.given)
         if not self.learned:
-            return np.zeros(tree.n_nodes)
+            return np.zeros(len(left_is_positive))
         weight = np.where(sides.size > 0, sides.weight, 1.0)
         return np.log(weight[:, 0]) - np.log(weight[:, 1])

@@ -16,9 +16,8 @@ from dichotomies.learners.naive_bayes.priors import Prior
 from dichotomies.persistence import savable
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, Matrix
+    from dichotomies._typing import BoolArray, FloatArray, Matrix
     from dichotomies.learners.naive_bayes.groups import Sides
-    from dichotomies.tree import ClassTree
 
 #: What scikit-learn raises a smaller alpha to, unless it is forced.
 _SMALLEST_ALPHA = 1e-10
@@ -87,15 +86,19 @@ class Smoothing:
             raise ValueError("ComplementNB(norm=True) cannot weigh a single feature: its weights are 0 / 0.")
         return np.broadcast_to(self.alpha, n_features).copy()
 
-    def background(self, tree: ClassTree, sides: Sides, counts: FloatArray, alpha: FloatArray) -> Background:
+    def background(
+        self, left_is_positive: BoolArray, sides: Sides, counts: FloatArray, alpha: FloatArray
+    ) -> Background:
         """Everything of a node that does not depend on which features are active.
 
         Parameters
         ----------
+        left_is_positive : (n_nodes,)
+            See `Prior.log_odds`.
         counts : (n_nodes, 2)
             Sum of all features over each side.
         """
-        prior = self.prior.log_odds(tree, sides)
+        prior = self.prior.log_odds(left_is_positive, sides)
         if self.rule == BERNOULLI:
             without = np.log(sides.weight + alpha[0])
             never = len(alpha) * (without - np.log(sides.weight + 2 * alpha[0]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,14 +13,14 @@ from dichotomies._kernels.naive_bayes.sparse_nodes import Counts, by_feature, no
 from dichotomies._kernels.naive_bayes.sparse_out_of_fold import Full, Members, Rows, score_own_rows
 from dichotomies._parallel import even_batches, run
 from dichotomies.learners.base import Effort
+from dichotomies.learners.naive_bayes.groups import take_segments
 from dichotomies.learners.weights import SparseWeights
 
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, IntArray
     from dichotomies.learners.base import NodeTask
-    from dichotomies.learners.naive_bayes.groups import Groups, Sides
+    from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
     from dichotomies.learners.naive_bayes.smoothing import Background, Smoothing
-    from dichotomies.tree import ClassTree
 
 
 @dataclass(frozen=True)
@@ -43,18 +43,20 @@ class SparseCounts:
     count: FloatArray
 
     @classmethod
-    def of(cls, smoothing: Smoothing, groups: Groups, X: Any, effort: Effort) -> SparseCounts:
+    def of(
+        cls, smoothing: Smoothing, groups: Groups, rows: GroupedRows, X: Any, effort: Effort
+    ) -> SparseCounts:
         """Count, in one pass over the rows."""
-        nonzeros = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[groups.rows])])
+        nonzeros = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[rows.rows])])
         sizes = np.empty(len(groups.size), dtype=np.int64)
 
         def add(batch: range) -> tuple[Any, FloatArray]:
-            first, last = groups.offsets[batch.start], groups.offsets[batch.stop]
+            first, last = rows.offsets[batch.start], rows.offsets[batch.stop]
             room = nonzeros[last] - nonzeros[first]
             feature, total = np.empty(room, dtype=np.int32), np.empty(room)
-            rows = X.data, X.indices, X.indptr, groups.rows, groups.weight, groups.offsets
             entry_of = np.full(X.shape[1], -1)
-            n = sum_active(*rows, batch.start, batch.stop, sizes, entry_of, feature, total)
+            given = X.data, X.indices, X.indptr, *rows, batch.start, batch.stop
+            n = sum_active(*given, sizes, entry_of, feature, total)
             return feature[:n].copy(), total[:n].copy()
 
         batches = [(batch,) for batch in even_batches(groups.size, effort.n_jobs)]
@@ -63,10 +65,17 @@ class SparseCounts:
         alpha = smoothing.alphas(X.shape[1])
         return cls(smoothing, groups, alpha, offsets, np.concatenate(feature), np.concatenate(total))
 
+    def of_task(self, task: NodeTask) -> SparseCounts:
+        """The same classes in another tree."""
+        groups, now = self.groups.of_task(task)
+        offsets, places = take_segments(self.offsets, now)
+        feature, count = self.feature[places], self.count[places]
+        return replace(self, groups=groups, offsets=offsets, feature=feature, count=count)
+
     @property
-    def tree(self) -> ClassTree:
-        """The tree."""
-        return self.groups.tree
+    def task(self) -> NodeTask:
+        """The nodes."""
+        return self.groups.task
 
     @cached_property
     def _group_total(self) -> FloatArray:
@@ -79,7 +88,7 @@ class SparseCounts:
         """The nodes as far as they do not depend on which features are active, without a fold."""
         sides = self.groups.sides(fold)
         counts = self.groups.side_sums(self.groups.without(self._group_total, fold))[:, :, 0]
-        return sides, self.smoothing.background(self.tree, sides, counts, self.alpha)
+        return sides, self.smoothing.background(self.task.left_is_positive, sides, counts, self.alpha)
 
     def weights(
         self, fold: int | None = None, effort: Effort | None = None, title: str = ""
@@ -93,12 +102,12 @@ class SparseCounts:
 
         def work(batch: range) -> Part:
             feature, value = entries.room(batch)
-            nodes = self.tree.start, self.tree.split, self.tree.stop, batch.start, batch.stop
+            nodes = self.task.start, self.task.split, self.task.stop, batch.start, batch.stop
             written = entries.intercept, entries.slope, entries.sizes, feature, value
             n = node_weights(*given, *nodes, *written)
             return Part(batch, feature[:n].copy(), value[:n].copy())
 
-        progress = effort.progress(f"{title}training {self.tree.n_nodes} nodes")
+        progress = effort.progress(f"{title}training {self.task.n_nodes} nodes")
         batches = [(batch,) for batch in even_batches(entries.most, effort.n_jobs)]
         return entries.weights(
             run(work, batches, n_jobs=effort.n_jobs, progress=progress, shared_memory=True)
@@ -119,7 +128,7 @@ class SparseCounts:
             np.stack([background.weight for _, background in known], axis=1),
             np.stack([sides.is_trained for sides, _ in known], axis=1),
         )
-        tree, pairs = self.tree, np.concatenate([[0], np.cumsum(task.node_size)])
+        pairs = np.concatenate([[0], np.cumsum(task.node_size)])
         out = np.empty(pairs[-1])
         by_leaf = X[task.row_order]
         rows = Rows(
@@ -144,11 +153,11 @@ class SparseCounts:
                 feature,
                 value,
             )
-            nodes = tree.start, tree.split, tree.stop, batch.start, batch.stop
+            nodes = task.start, task.split, task.stop, batch.start, batch.stop
             n = score_own_rows(*given, full, *nodes, pairs, out)
             return Part(batch, feature[:n].copy(), value[:n].copy())
 
-        progress = effort.progress(f"scoring out of fold at {tree.n_nodes} nodes")
+        progress = effort.progress(f"scoring out of fold at {task.n_nodes} nodes")
         batches = [(batch,) for batch in even_batches(task.node_size, effort.n_jobs)]
         parts = run(score, batches, n_jobs=effort.n_jobs, progress=progress, shared_memory=True)
         if together:
@@ -186,9 +195,9 @@ class Entries:
     def of(cls, counts: SparseCounts, fold: int | None) -> Entries:
         """Before anything is written."""
         sides, background = counts.background(fold)
-        active, tree = counts.offsets[:: counts.groups.n_folds], counts.tree
-        n_features, written = len(counts.alpha), np.empty(tree.n_nodes, dtype=np.int64)
-        most = np.minimum(active[tree.stop] - active[tree.start], n_features) + 1
+        active, task = counts.offsets[:: counts.groups.n_folds], counts.task
+        n_features, written = len(counts.alpha), np.empty(task.n_nodes, dtype=np.int64)
+        most = np.minimum(active[task.stop] - active[task.start], n_features) + 1
         given = background.intercept.copy(), background.weight.copy()
         return cls(n_features, sides, background, *given, written, most)
 
