@@ -12,10 +12,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks import problems
 from benchmarks.race import arguments, report
 from dichotomies import NestedDichotomyClassifier
+from dichotomies.judging import LearnerJudge
 from dichotomies.learners import choose
 from dichotomies.plan import Plan
 from dichotomies.structures import STRUCTURES, GrowingTask
-from dichotomies.training import tree_judge
 
 if TYPE_CHECKING:
     from dichotomies.tree import ClassTree
@@ -44,7 +44,7 @@ def grown(name: str, problem: problems.Problem) -> tuple[ClassTree, float]:
     """A tree and the seconds it took."""
     plan = Plan(learner=choose(LEARNER, "auto", calibrated=False))
     classes = np.arange(problem.y.max() + 1)
-    judge = tree_judge(plan, problem.X, problem.y, None)
+    judge = LearnerJudge(plan, problem.X, problem.y, None)
     task = GrowingTask(problem.X, problem.y, classes, None, judge)
     begun = time.process_time()
     tree = STRUCTURES.create(name).grow_from(task, np.random.RandomState(0))

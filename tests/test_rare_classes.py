@@ -9,7 +9,8 @@ from sklearn.naive_bayes import MultinomialNB
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.cross_fitting import CrossFit
-from dichotomies.inference import log_proba_of
+from dichotomies.folds import fold_of_rows
+from dichotomies.inference import TreeModel, log_proba_of
 from dichotomies.learners import NodeTask, Wanted, choose
 from dichotomies.plan import Plan
 from dichotomies.structures import STRUCTURES
@@ -37,14 +38,17 @@ def test_every_combination_is_finite(real_data, name):
     X, (classes, codes) = data.X[few][:, frequent], np.unique(data.y[few], return_inverse=True)
     tree = STRUCTURES.create("random").grow(None, codes, random_state=0)
     plan = Plan(choose(MultinomialNB()), internal=BINARY.create("platt"))
-    task = NodeTask(tree, X, codes)
-    crossed = CrossFit.fit(plan, task, np.random.RandomState(0), wanted=Wanted.MEMBERS)
+    task, folds = NodeTask(tree, X, codes), fold_of_rows(codes, 3, np.random.RandomState(0))
+    crossed = CrossFit.fit(plan, task, np.random.RandomState(0), folds, wanted=Wanted.MEMBERS)
     full = crossed.fitted.full
     rows = np.random.RandomState(0).permutation(len(codes))[:600]
     raw = full.log_odds(X[rows[:100]])
     for internal in (None, *BINARY.names()):
         calibrated = with_internal(crossed, internal)
-        log_proba = calibrated.log_proba(rows)
+        log_proba = np.empty((len(rows), tree.n_classes))
+        for fold in range(3):
+            model, mine = TreeModel(tree, calibrated.fold_scorer(fold)), folds[rows] == fold
+            log_proba[mine] = log_proba_of(model, X[rows[mine]])
         assert np.isfinite(log_proba).all(), internal
         if internal is not None:  # the nodes trained on everything, with the pooled calibrators
             scores = raw.copy()
@@ -60,5 +64,5 @@ def test_every_combination_is_finite(real_data, name):
             assert np.isfinite(answer).all(), (internal, external)
             np.testing.assert_allclose(np.exp(answer).sum(axis=1), 1, atol=1e-9)
     averaged = with_internal(crossed, "platt", ensemble=True)
-    answer = log_proba_of(tree, averaged.final_scorer(), X[rows[:100]])
+    answer = log_proba_of(TreeModel(tree, averaged.final_scorer()), X[rows[:100]])
     assert np.isfinite(answer).all()

@@ -90,7 +90,7 @@ def test_out_of_fold_scores_come_from_models_that_had_not_seen_the_row(digits):
     tree = STRUCTURES.create("random").grow(X, y, random_state=0)
     task = NodeTask(tree, X, y)
     plan = Plan(GenericLearner(NB), internal=BINARY.create("platt"))
-    crossed = CrossFit.fit(plan, task, np.random.RandomState(0))
+    crossed = CrossFit.fit(plan, task, np.random.RandomState(0), fold_of_rows(y, 3, np.random.RandomState(0)))
     for node in (0, 4, 8):
         inside = slice(*task.own_pairs().offsets[node : node + 2])
         rows, is_left = task.own_pairs().rows[inside], task.own_pairs().is_left[inside]
@@ -282,15 +282,16 @@ def test_cross_fitted_probabilities_are_of_models_that_had_not_seen_the_row(digi
     tree = STRUCTURES.create("class-balanced").grow(X, y, random_state=0)
     task = NodeTask(tree, X, y)
     plan = Plan(GenericLearner(NB), internal=BINARY.create("platt"))
-    crossed = CrossFit.fit(plan, task, np.random.RandomState(0), wanted=Wanted.MEMBERS)
-    rows = np.arange(0, len(y), 7)
-    before = crossed.log_proba(rows)
+    folds = fold_of_rows(y, 3, np.random.RandomState(0))
+    crossed = CrossFit.fit(plan, task, np.random.RandomState(0), folds, wanted=Wanted.MEMBERS)
+    row = 7
+    before = crossed.fold_scorer(folds[row]).log_odds(X[[row]])
     flipped = y.copy()
-    flipped[rows[0]] = (y[rows[0]] + 5) % 10  # the label of a row must not matter to its own probabilities
+    flipped[row] = (y[row] + 5) % 10  # the label of a row must not matter to its own probabilities
     other_task = NodeTask(tree, X, flipped)
     scores = out_of_fold_scores(other_task, crossed.fitted.members, crossed.folds)
     other = CrossFit(plan, other_task, crossed.folds, replace(crossed.fitted, scores=scores))
-    assert_allclose(other.log_proba(rows)[0], before[0], rtol=1e-5)
+    assert_allclose(other.fold_scorer(folds[row]).log_odds(X[[row]]), before, rtol=1e-9)
 
 
 @pytest.mark.parametrize("bad", [0, 1, 1.0, 0.0, -0.1, "half", True, None])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dichotomies.calibrated import CalibratedClassifier
     from dichotomies.classifier import NestedDichotomyClassifier
+    from dichotomies.ensemble import NestedDichotomyEnsemble
     from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
     from dichotomies.learners.logistic import TunedLogisticRegression
     from dichotomies.persistence import load
@@ -19,6 +20,7 @@ __all__ = [
     "HistAdaBoostClassifier",
     "HistGradientBoostClassifier",
     "NestedDichotomyClassifier",
+    "NestedDichotomyEnsemble",
     "TunedLogisticRegression",
     "__version__",
     "load",
@@ -33,6 +35,7 @@ _HOMES = {
     "HistAdaBoostClassifier": "learners.boosting",
     "HistGradientBoostClassifier": "learners.boosting",
     "NestedDichotomyClassifier": "classifier",
+    "NestedDichotomyEnsemble": "ensemble",
     "TunedLogisticRegression": "learners.logistic",
     "load": "persistence",
 }
@@ -48,7 +51,7 @@ _MODULES = (
     "structures",
 )
 #: Modules whose classes may be in model files; they register themselves when they are imported.
-_SAVABLE = ("classifier", "calibrated", "table_files")
+_SAVABLE = ("classifier", "ensemble", "calibrated", "table_files")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,45 +1,31 @@
-"""`NestedDichotomyClassifier`: the scikit-learn face; it validates, wires and delegates."""
+"""`NestedDichotomyClassifier`: one tree."""
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.linear_model import LogisticRegression
-from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._parallel import say
-from dichotomies.calibrators.binary import BINARY, BinaryCalibrator
-from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
-from dichotomies.inference import log_proba_of, most_probable
-from dichotomies.learners import GenericScorer, NodeTask, choose, expect_fits, input_dtypes
-from dichotomies.persistence import Estimator, savable, save
-from dichotomies.persistence.checks import expect, expect_fitted_on, expect_type
-from dichotomies.plan import Plan
-from dichotomies.report import make
+from dichotomies.estimator import DichotomyEstimator
+from dichotomies.forest import Forest
+from dichotomies.inference import TreeModel
+from dichotomies.learners import GenericScorer, expect_fits
+from dichotomies.persistence import Estimator, savable
+from dichotomies.persistence.checks import expect, expect_type
 from dichotomies.scorers import AveragedScorer, base_scorers
-from dichotomies.structures import GrowingTask, resolve
-from dichotomies.training import train, tree_judge
+from dichotomies.structures import resolve
 from dichotomies.tree import ClassTree
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from dichotomies._typing import FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.report import Report
+    from dichotomies._typing import FloatArray
+    from dichotomies.inference import Model
+    from dichotomies.structures import GrowingTask
+    from dichotomies.training import Trained
 
 
 @savable("nested-dichotomy-classifier", Estimator(["_scorer"]))
-class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class NestedDichotomyClassifier(DichotomyEstimator):
     """A binary tree over the classes with a binary classifier at every node.
 
     A node's classifier separates the classes on its left from those on its right; the probability of a
@@ -158,202 +144,26 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         self.random_state = random_state
         self.verbose = verbose
 
-    # ------------------------------------------------------------------ training
+    def _grow(self, task: GrowingTask, rng: Any) -> Forest:
+        return Forest.of([resolve(self.structure).grow_from(task, rng)])
 
-    def fit(
-        self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> NestedDichotomyClassifier:
-        """Grow the tree and train its nodes.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_rows, n_features)
-            The features.
-        y : array of shape (n_rows,)
-            The labels: strings, integers or booleans; at least two different ones.
-        sample_weight : array of shape (n_rows,), optional
-            Weights, passed on to every node.
-
-        Returns
-        -------
-        self
-        """
-        plan = self._plan()
-        X, codes = self._validated(X, y)
-        weight = self._validated_weight(sample_weight, X)
-        random_state = check_random_state(self.random_state)
-        structure = resolve(self.structure)
-        node_weight = weight if self._nodes_get_weight(weight) else None
-        judge = tree_judge(plan, X, codes, node_weight)
-        self.tree_ = structure.grow_from(GrowingTask(X, codes, self.classes_, weight, judge), random_state)
-        task = NodeTask(self.tree_, X, codes, node_weight)
-        if self.verbose:
-            say(plan.learner.description)
-        trained = train(plan, task, random_state)
+    def _keep(self, forest: Forest, trained: Trained) -> None:
+        [self.tree_] = forest.trees
         self._scorer, self.external_calibrator_ = trained.scorer, trained.external
-        self.learner_ = plan.learner.description
-        return self
 
-    def _plan(self) -> Plan:
-        """The parameters, names resolved and values checked."""
-        internal, external = self.internal_calibration, self.external_calibration
-        return Plan(
-            learner=choose(self._base(), self.learner, calibrated=internal is not None),
-            internal=None if internal is None else BINARY.resolve(internal, BinaryCalibrator),
-            external=None if external is None else MULTICLASS.resolve(external, MulticlassCalibrator),
-            cv=self.cv,
-            ensemble=self.ensemble,
-            calibrated_nodes=self.calibrated_nodes,
-            calibration_size=self.calibration_size,
-            n_jobs=self.n_jobs,
-            verbose=bool(self.verbose),
-        )
-
-    def _validated(self, X: Matrix, y: Any) -> tuple[Matrix, IntArray]:
-        """Check X and y; set `classes_` and return the class code of each row."""
-        X, y = validate_data(self, X, y, **self._accepted())
-        if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
-            check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            only = self.classes_.tolist()[0]
-            raise ValueError(f"A classifier needs at least two classes, but y has only one class: {only!r}.")
-        return X, codes
-
-    def _validated_weight(self, sample_weight: npt.ArrayLike | None, X: Matrix) -> FloatArray | None:
-        if sample_weight is None:
-            return None
-        weight: FloatArray = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
-        return weight
-
-    def _accepted(self) -> dict[str, Any]:
-        """What X may be: what the base learner takes."""
-        accepts = get_tags(self._base()).input_tags
-        return {
-            "accept_sparse": "csr" if accepts.sparse else False,
-            "dtype": input_dtypes(self._base()),
-            "order": "C",  # rows are what nodes and chunks take
-            "ensure_all_finite": not accepts.allow_nan,
-        }
-
-    def _base(self) -> Any:
-        return LogisticRegression() if self.estimator is None else self.estimator
-
-    def _nodes_get_weight(self, weight: FloatArray | None) -> bool:
-        """Whether weights go to the nodes: always, unless metadata routing says they should not."""
-        if weight is None or not get_config()["enable_metadata_routing"]:
-            return True
-        return "sample_weight" in process_routing(self, "fit", sample_weight=weight).estimator.fit
-
-    # ------------------------------------------------------------------ prediction
-
-    def predict_log_proba(self, X: Matrix) -> FloatArray:
-        """Logarithms of the class probabilities, exact even where the probability underflows.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Columns in the order of `classes_`.
-        """
-        X = self._validated_for_prediction(X)
-        return log_proba_of(self.tree_, self._scorer, X, self.external_calibrator_, self.n_jobs)
-
-    def predict_proba(self, X: Matrix) -> FloatArray:
-        """Class probabilities; every row sums to 1.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Columns in the order of `classes_`.
-        """
-        log_proba = self.predict_log_proba(X)
-        return np.exp(log_proba, out=log_proba)
-
-    def predict(self, X: Matrix) -> LabelArray:
-        """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        X = self._validated_for_prediction(X)
-        best = most_probable(self.tree_, self._scorer, X, self.external_calibrator_, self.n_jobs)
-        labels: LabelArray = self.classes_[best]
-        return labels
-
-    def report(
-        self,
-        X: Matrix,
-        y: npt.ArrayLike,
-        *,
-        sample_weight: npt.ArrayLike | None = None,
-        examples: Sequence[object] | None = None,
-    ) -> Report:
-        """How far the probabilities can be trusted on these rows: one HTML page that opens offline.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_rows, n_features)
-            Rows that the classifier has not seen.
-        y : array of shape (n_rows,)
-            Their labels.
-        sample_weight : array of shape (n_rows,), optional
-            Weights: 2 counts as the row twice.
-        examples : sequence of length n_rows, optional
-            What to call the rows on the page: names or texts.
-
-        Returns
-        -------
-        Report
-            Shows itself in a notebook; ``save(path)`` writes the page.
-        """
-        return make(self, X, y, sample_weight=sample_weight, examples=examples)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted classifier to a file, which `dichotomies.load` reads.
-
-        Parameters
-        ----------
-        path : str or path
-            One file of arrays (safetensors) and JSON, no pickle; it is replaced as a whole or not at all.
-        """
-        check_is_fitted(self)
-        save(self, path)
+    @property
+    def _model(self) -> Model:
+        return TreeModel(self.tree_, self._scorer, self.external_calibrator_)
 
     def check_loaded(self) -> None:
         """Refuse fitted attributes that do not fit together; see `dichotomies.persistence`."""
         if not hasattr(self, "_scorer"):
             return
+        self._check_face()
         expect_type(self.tree_, ClassTree, "tree_")
-        expect_type(self.classes_, np.ndarray, "classes_")
-        expect(len(self.classes_) > 1, "there are two classes or more")
         expect(np.array_equal(self.tree_.classes, self.classes_), "the tree is one over the classes")
-        expect_fitted_on(self)
         expect_fits(self._scorer, self.tree_.n_nodes, self.n_features_in_)
-        if self.external_calibrator_ is not None:
-            expect_type(self.external_calibrator_, MulticlassCalibrator, "external_calibrator_")
-            expect(self.external_calibrator_.n_classes_ == len(self.classes_), "all classes are calibrated")
-        expect_type(self.learner_, str, "learner_")
-        expect_type(0 if self.n_jobs is None else self.n_jobs, Integral, "n_jobs")
-        self._accepted()
-
-    def _validated_for_prediction(self, X: Matrix) -> Matrix:
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._accepted())
+        self._check_calibrator(self.external_calibrator_, "external_calibrator_")
 
     @property
     def estimators_(self) -> list[Any]:
@@ -377,22 +187,3 @@ class NestedDichotomyClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             raise AttributeError("node_C_ exists only where the nodes are TunedLogisticRegression.")
         chosen = np.stack([scorer.C for scorer in scorers])
         return chosen if isinstance(self._scorer, AveragedScorer) else chosen[0]
-
-    # ------------------------------------------------------------------ scikit-learn's protocols
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Where `sample_weight` goes: this estimator uses it, and passes it to those that request it."""
-        router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(
-            estimator=self._base(), method_mapping=MethodMapping().add(caller="fit", callee="fit")
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        accepts = get_tags(self._base()).input_tags
-        tags.input_tags.sparse = accepts.sparse
-        tags.input_tags.allow_nan = accepts.allow_nan
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_scorer")

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.calibrators.binary import ScoreMaps, Segments, cross_fitted_nll, segment_nll
-from dichotomies.folds import fold_of_rows
-from dichotomies.inference import log_proba_of
 from dichotomies.learners import Wanted
 from dichotomies.scorers import MOST_LOG_ODDS, AveragedScorer, CalibratedScorer
 
@@ -44,20 +42,24 @@ class CrossFit:
         plan: Plan,
         task: NodeTask,
         rng: Any,
-        folds: IntArray | None = None,
+        folds: IntArray,
         *,
         wanted: Wanted | None = None,
+        title: str = "",
     ) -> CrossFit:
-        """Deal the rows to folds, unless they are given, and train.
+        """Train.
 
         Parameters
         ----------
+        folds : (n_rows,)
+            The fold of each row.
         wanted : Wanted
-            What will be asked of it beyond `final_scorer`; `log_proba` needs `Wanted.MEMBERS`.
+            What will be asked of it beyond `final_scorer`; `fold_scorer` needs `Wanted.MEMBERS`.
+        title : str
+            Put before progress reports.
         """
-        folds = fold_of_rows(task.codes, plan.cv, rng) if folds is None else folds
         wanted = _wanted_of(plan) if wanted is None else _wanted_of(plan) | wanted
-        fitted = plan.learner.cross_fit(task, folds, wanted, random_state=rng, effort=plan.effort)
+        fitted = plan.learner.cross_fit(task, folds, wanted, random_state=rng, effort=plan.effort(title))
         return cls(plan, task, folds, fitted)
 
     @cached_property
@@ -87,17 +89,10 @@ class CrossFit:
         assert self.fitted.full is not None
         return self.fitted.full if self.plan.internal is None else self._calibrated(self.fitted.full)
 
-    def log_proba(self, rows: IntArray) -> FloatArray:
-        """Class log-probabilities of rows by models, and node calibrators, that had not seen them."""
-        out: FloatArray = np.empty((len(rows), self.task.tree.n_classes), dtype=np.float32)
-        for f, member in enumerate(self.fitted.members):
-            scorer: Scorer = member
-            if self.plan.internal is not None:
-                scorer = self._calibrated(member, self.scores.fold != f)
-            inside = np.flatnonzero(self.folds[rows] == f)
-            X = self.task.take(rows[inside])
-            out[inside] = log_proba_of(self.task.tree, scorer, X, n_jobs=self.plan.n_jobs, dtype=np.float32)
-        return out
+    def fold_scorer(self, fold: int) -> Scorer:
+        """Nodes which, with their calibrators, have not seen the rows of a fold."""
+        member = self.fitted.members[fold]
+        return member if self.plan.internal is None else self._calibrated(member, self.scores.fold != fold)
 
     def _calibrated(self, scorer: NodeScorer, kept: BoolArray | None = None) -> Scorer:
         """Nodes with maps fitted on all out-of-fold scores, or on those in `kept`."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from dichotomies._kernels.composition import path_sums
+from dichotomies._kernels.composition import implied_log_odds, path_sums
 from dichotomies._parallel import run
+from dichotomies.pooling import POOLINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies.forest import Forest
     from dichotomies.learners import Scorer
     from dichotomies.tree import ClassTree
 
@@ -79,10 +82,129 @@ def _log_likelier(log_odds: FloatArray) -> FloatArray:
     return np.negative(result, out=result)
 
 
+class Model(Protocol):
+    """Whatever answers with class log-probabilities.
+
+    Attributes
+    ----------
+    n_classes, n_nodes : int
+        Columns of its answer, and of what it computes on the way.
+    """
+
+    @property
+    def n_classes(self) -> int: ...  # noqa: D102
+
+    @property
+    def n_nodes(self) -> int: ...  # noqa: D102
+
+    def log_proba(self, X: Matrix, out: FloatArray | None = None) -> FloatArray:
+        """Class log-probabilities of a chunk of rows, written to `out` if given."""
+
+
+@dataclass(frozen=True)
+class TreeModel:
+    """One tree, its trained nodes and, if there is one, the calibrator of its output."""
+
+    tree: ClassTree
+    scorer: Scorer
+    external: Recalibration | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.tree.n_classes
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return self.tree.n_nodes
+
+    def log_proba(self, X: Matrix, out: FloatArray | None = None) -> FloatArray:
+        """Class log-probabilities of a chunk of rows."""
+        out = class_log_proba(self.tree, self.scorer.log_odds(X), out)
+        return out if self.external is None else self.external.predict_log_proba(out, out=out)
+
+
+@dataclass(frozen=True)
+class PooledModel:
+    """Several trees whose probabilities are pooled.
+
+    Attributes
+    ----------
+    scorer : Scorer
+        Of the different nodes of all trees.
+    pooling : str
+        A name of `dichotomies.pooling.POOLINGS`.
+    members : sequence of Recalibration or None
+        Calibrators of the trees' outputs; empty without any.
+    external : Recalibration or None
+        The calibrator of the pool.
+    """
+
+    forest: Forest
+    scorer: Scorer
+    pooling: str
+    members: Sequence[Recalibration | None] = ()
+    external: Recalibration | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.forest.n_classes
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of different nodes, and of those of one tree at a time."""
+        return self.forest.n_different + 2 * self.n_classes
+
+    def by_tree(self, X: Matrix, consume: Callable[[int, FloatArray], None]) -> None:
+        """Hand over each tree's number and class log-probabilities, calibrated if it has a calibrator."""
+        log_odds = self.scorer.log_odds(X)
+        for t, tree in enumerate(self.forest.trees):
+            log_proba = class_log_proba(tree, self.forest.log_odds_of_tree(t, log_odds))
+            calibrator = self.members[t] if self.members else None
+            if calibrator is not None:
+                calibrator.predict_log_proba(log_proba, out=log_proba)
+            consume(t, log_proba)
+
+    def log_proba(self, X: Matrix, out: FloatArray | None = None) -> FloatArray:
+        """Class log-probabilities of a chunk of rows."""
+        out = np.empty((X.shape[0], self.n_classes)) if out is None else out
+        pool = POOLINGS[self.pooling](out)
+        self.by_tree(X, lambda _, log_proba: pool.add(log_proba))
+        pool.finish()
+        return out if self.external is None else self.external.predict_log_proba(out, out=out)
+
+
+@dataclass(frozen=True)
+class ImpliedScorer:
+    """The log-odds at a tree's nodes that a model's class probabilities imply, whatever the model is.
+
+    The NLL of any class probabilities is the sum of the NLLs of these answers along the path of the class.
+    """
+
+    tree: ClassTree
+    model: Model
+
+    def log_odds(self, X: Matrix) -> FloatArray:
+        """Log-odds of going left for each row at each node."""
+        log_proba = self.model.log_proba(X)
+        out = np.empty((len(log_proba), self.tree.n_nodes))
+        implied_log_odds(log_proba, self.tree.left, self.tree.right, self.tree.leaf_order, out)
+        return out
+
+
 def chunk_rows(n_nodes: int) -> int:
-    """Rows per chunk so that their log-odds fit into `CHUNK_BYTES`; depends on the tree alone."""
+    """Rows per chunk so that their log-odds fit into `CHUNK_BYTES`; depends on the model alone."""
     rows = CHUNK_BYTES // (8 * max(1, n_nodes))
     return int(np.clip(rows // _ALIGNMENT * _ALIGNMENT, _ALIGNMENT, _MAX_ROWS))
+
+
+def in_chunks(n_nodes: int, n_rows: int, work: Callable[[slice], None], n_jobs: int | None = None) -> None:
+    """Call `work` with the rows of each chunk, in any order and from several threads."""
+    step = chunk_rows(n_nodes)
+    chunks = [(slice(i, min(i + step, n_rows)),) for i in range(0, n_rows, step)]
+    run(work, chunks, n_jobs=n_jobs, shared_memory=True)
 
 
 def for_each_chunk(
@@ -100,53 +222,62 @@ def for_each_chunk(
         Called with the rows (a slice) and their log-odds of shape (rows, n_nodes), in any order and
         from several threads.
     """
-
-    def one_chunk(rows: slice) -> None:
-        consume(rows, scorer.log_odds(X[rows]))
-
-    step = chunk_rows(tree.n_nodes)
-    chunks = [(slice(i, min(i + step, X.shape[0])),) for i in range(0, X.shape[0], step)]
-    run(one_chunk, chunks, n_jobs=n_jobs, shared_memory=True)
+    in_chunks(tree.n_nodes, X.shape[0], lambda rows: consume(rows, scorer.log_odds(X[rows])), n_jobs)
 
 
 def log_proba_of(
-    tree: ClassTree,
-    scorer: Scorer,
-    X: Matrix,
-    external: Recalibration | None = None,
-    n_jobs: int | None = None,
-    dtype: type[np.floating[Any]] = np.float64,
+    model: Model, X: Matrix, n_jobs: int | None = None, dtype: type[np.floating[Any]] = np.float64
 ) -> FloatArray:
-    """Class log-probabilities of rows, recalibrated if asked, shape (n_rows, n_classes)."""
-    out: FloatArray = np.empty((X.shape[0], tree.n_classes), dtype=dtype)
-    in_place = out.dtype == np.float64
+    """Class log-probabilities of rows, shape (n_rows, n_classes)."""
+    out: FloatArray = np.empty((X.shape[0], model.n_classes), dtype=dtype)
 
-    def keep(rows: slice, log_odds: FloatArray) -> None:
-        log_proba = class_log_proba(tree, log_odds, out[rows] if in_place else None)
-        if external is not None:
-            external.predict_log_proba(log_proba, out=log_proba)
-        if not in_place:
-            out[rows] = log_proba
+    def keep(rows: slice) -> None:
+        if out.dtype == np.float64:
+            model.log_proba(X[rows], out[rows])
+        else:
+            out[rows] = model.log_proba(X[rows])
 
-    for_each_chunk(tree, scorer, X, keep, n_jobs)
+    in_chunks(model.n_nodes, X.shape[0], keep, n_jobs)
     return out
 
 
-def most_probable(
-    tree: ClassTree,
-    scorer: Scorer,
-    X: Matrix,
-    external: Recalibration | None = None,
-    n_jobs: int | None = None,
-) -> IntArray:
+def most_probable(model: Model, X: Matrix, n_jobs: int | None = None) -> IntArray:
     """Code of the most probable class of each row, never holding more than a chunk of probabilities."""
     best = np.empty(X.shape[0], dtype=np.intp)
 
-    def keep(rows: slice, log_odds: FloatArray) -> None:
-        log_proba = class_log_proba(tree, log_odds)
-        if external is not None:
-            external.predict_log_proba(log_proba, out=log_proba)
-        best[rows] = log_proba.argmax(axis=1)
+    def keep(rows: slice) -> None:
+        best[rows] = model.log_proba(X[rows]).argmax(axis=1)
 
-    for_each_chunk(tree, scorer, X, keep, n_jobs)
+    in_chunks(model.n_nodes, X.shape[0], keep, n_jobs)
     return best
+
+
+def top_k(model: Model, X: Matrix, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
+    """Codes and log-probabilities of each row's `k` most probable classes, the most probable first.
+
+    Of classes that are equally probable the one with the lower code comes first, as in `most_probable`. No
+    more than a chunk of probabilities is ever held.
+    """
+    codes = np.empty((X.shape[0], k), dtype=np.intp)
+    best = np.empty((X.shape[0], k))
+
+    def keep(rows: slice) -> None:
+        log_proba = model.log_proba(X[rows])
+        codes[rows] = _largest(log_proba, k)
+        best[rows] = np.take_along_axis(log_proba, codes[rows], axis=1)
+
+    in_chunks(model.n_nodes, X.shape[0], keep, n_jobs)
+    return codes, best
+
+
+def _largest(values: FloatArray, k: int) -> IntArray:
+    """Places of the `k` largest values of each row, the largest first and, among equals, the first first."""
+    if k < values.shape[1]:
+        least = np.partition(values, -k, axis=1)[:, -k, None]  # of those that are wanted
+        # all above it, and as many of those equal to it as there is room for, in their order
+        rank = np.where(values > least, 0, np.where(values == least, 1, 2)).astype(np.int8)
+        places = np.argsort(rank, axis=1, kind="stable")[:, :k]
+    else:
+        places = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    order = np.argsort(-np.take_along_axis(values, places, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(places, order, axis=1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.learners import Effort
+from dichotomies.pooling import check_pooling
 
 if TYPE_CHECKING:
     from dichotomies.calibrators.binary import BinaryCalibrator
@@ -17,11 +18,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """See the parameters of the same names of `NestedDichotomyClassifier`."""
+    """See the parameters of the same names of `NestedDichotomyClassifier` and `NestedDichotomyEnsemble`.
+
+    Attributes
+    ----------
+    external : MulticlassCalibrator or None
+        Calibrates the class probabilities: those of the only tree, or of the pool of several.
+    member : MulticlassCalibrator or None
+        Calibrates the class probabilities of each of several trees before they are pooled.
+    pooling : str
+        How several trees are pooled.
+    """
 
     learner: Learner
     internal: BinaryCalibrator | None = None
     external: MulticlassCalibrator | None = None
+    member: MulticlassCalibrator | None = None
+    pooling: str = "geometric"
     cv: Any = 3
     ensemble: bool = False
     calibrated_nodes: Any = "all"
@@ -32,11 +45,16 @@ class Plan:
     def __post_init__(self) -> None:
         object.__setattr__(self, "calibrated_nodes", _checked_nodes(self.calibrated_nodes))
         _check_calibration_size(self.calibration_size)
+        check_pooling(self.pooling)
 
     @property
-    def effort(self) -> Effort:
+    def calibrates_outside(self) -> bool:
+        """Whether class probabilities are calibrated, which takes rows that the nodes have not seen."""
+        return self.external is not None or self.member is not None
+
+    def effort(self, title: str = "") -> Effort:
         """Workers and reports, for the learner."""
-        return Effort(self.n_jobs, self.verbose)
+        return Effort(self.n_jobs, self.verbose, title)
 
 
 def _checked_nodes(wanted: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Trained nodes put together: with a calibrating map each, or averaged over folds."""
+"""Trained nodes put together: with a calibrating map each, averaged over folds, or side by side."""
 
 from __future__ import annotations
 
@@ -78,6 +78,39 @@ class AveragedScorer:
         expect(len(self.members) > 0, "there are models to average")
         for member in self.members:
             expect_fits(member, n_nodes, n_features)
+
+
+@savable("joined-scorer")
+@dataclass(frozen=True)
+class JoinedScorer:
+    """Nodes that were trained apart, side by side.
+
+    Attributes
+    ----------
+    parts : sequence of Scorer
+    sizes : sequence of int
+        How many nodes each has.
+    """
+
+    parts: Sequence[Scorer]
+    sizes: Sequence[int]
+
+    def log_odds(self, X: Matrix) -> FloatArray:
+        """Log-odds of going left for each row at each node, of the first part first."""
+        out = np.empty((X.shape[0], sum(self.sizes)))
+        begin = 0
+        for part, size in zip(self.parts, self.sizes, strict=True):
+            out[:, begin : begin + size] = part.log_odds(X)
+            begin += size
+        return out
+
+    def check_fits(self, n_nodes: int, n_features: int) -> None:
+        """Refuse to be for other nodes or other rows; see `NodeScorer`."""
+        expect(len(self.parts) == len(self.sizes) > 0, "the size of every part is given")
+        for part, size in zip(self.parts, self.sizes, strict=True):
+            expect_type(size, int, "a size")
+            expect_fits(part, size, n_features)
+        expect(sum(self.sizes) == n_nodes, f"there are {n_nodes} nodes")
 
 
 def base_scorers(scorer: Any) -> list[Any]:

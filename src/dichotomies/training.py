@@ -1,73 +1,213 @@
-"""Training a tree's nodes, calibrated inside and outside."""
+"""Training the nodes of trees, calibrated inside and outside."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 
-from dichotomies.calibrators.binary import Segments, cross_fitted_nll, segment_nll
 from dichotomies.cross_fitting import CrossFit
 from dichotomies.folds import fold_of_rows, hold_out
-from dichotomies.inference import log_proba_of
-from dichotomies.learners import Effort, NodeTask, Wanted
-from dichotomies.scorers import MOST_LOG_ODDS
+from dichotomies.inference import PooledModel, TreeModel, in_chunks, log_proba_of
+from dichotomies.learners import NodeTask, Wanted
+from dichotomies.pooling import POOLINGS
+from dichotomies.scorers import JoinedScorer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from dichotomies._typing import FloatArray, IntArray, Matrix
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
+    from dichotomies.forest import Forest
+    from dichotomies.inference import Model
     from dichotomies.learners import Scorer
     from dichotomies.plan import Plan
-    from dichotomies.structures import TreeJudge
-    from dichotomies.tree import ClassTree
 
-#: Class log-probabilities kept for fitting an external calibrator; beyond this, a sample of the rows.
+#: Class log-probabilities kept for fitting external calibrators; beyond this, a sample of the rows.
 _CALIBRATION_BYTES = 2**30
-#: Folds in which trees are judged where the user's folds number all rows.
-_JUDGING_FOLDS = 3
-_ROWS_AT_A_TIME = 4_096
+#: Folds of the rows that calibrators are fitted on, where one is fitted behind another.
+_CALIBRATION_FOLDS = 3
 
 
 @dataclass(frozen=True)
 class Trained:
-    """Nodes that answer with (calibrated) log-odds, and the calibrator of the whole tree's output."""
+    """Nodes that answer with (calibrated) log-odds, and calibrators of class probabilities.
+
+    Attributes
+    ----------
+    scorer : Scorer
+        Of the different nodes of all trees.
+    members : list of MulticlassCalibrator or None
+        One per tree, where trees are calibrated one by one.
+    external : MulticlassCalibrator or None
+        Of the only tree, or of the pool.
+    """
 
     scorer: Scorer
+    members: Sequence[MulticlassCalibrator | None]
     external: MulticlassCalibrator | None
 
 
-def train(plan: Plan, task: NodeTask, rng: Any) -> Trained:
-    """Train the nodes of a tree and calibrate them as planned."""
-    if plan.external is None:
-        return Trained(_fit_inside(plan, task, None, rng), None)
+def train(
+    plan: Plan, forest: Forest, task: NodeTask, rng: Any, bags: Sequence[FloatArray] | None = None
+) -> Trained:
+    """Train the nodes of one tree or several, and calibrate as planned.
+
+    Parameters
+    ----------
+    forest : Forest
+        The trees.
+    task : NodeTask
+        The rows; its tree is not looked at.
+    bags : sequence of (n_rows,)
+        What each tree's rows weigh, where trees do not share their nodes.
+    """
+    if not plan.calibrates_outside:
+        return Trained(_fit_inside(plan, forest, task, None, rng, bags), [], None)
     if plan.calibration_size == "cross-fit":
-        crossed = CrossFit.fit(plan, task, rng, wanted=Wanted.MEMBERS)
-        rows = _sample(task, np.arange(len(task.codes)), rng)
-        external = _fit_outside(plan.external, task, rows, crossed.log_proba(rows))
-        return Trained(crossed.final_scorer(), external)
-    held = hold_out(task.codes, plan.calibration_size, rng)
-    scorer = _fit_inside(plan, task, np.flatnonzero(~held), rng)
-    rows = _sample(task, np.flatnonzero(held), rng)
-    log_proba = log_proba_of(task.tree, scorer, task.take(rows), n_jobs=plan.n_jobs, dtype=np.float32)
-    return Trained(scorer, _fit_outside(plan.external, task, rows, log_proba))
+        folds = fold_of_rows(task.codes, plan.cv, rng)
+        crossed = _on_each_tree(
+            forest,
+            task,
+            bags,
+            lambda part, title: CrossFit.fit(plan, part, rng, folds, wanted=Wanted.MEMBERS, title=title),
+        )
+        rows = _sample(plan, forest, task, np.arange(len(task.codes)), rng)
+        unseen = [
+            (rows[folds[rows] == f], _joined(forest, [each.fold_scorer(f) for each in crossed]))
+            for f in range(int(folds.max()) + 1)
+        ]
+        scorer = _joined(forest, [each.final_scorer() for each in crossed])
+    else:
+        held = hold_out(task.codes, plan.calibration_size, rng)
+        scorer = _fit_inside(plan, forest, task, np.flatnonzero(~held), rng, bags)
+        unseen = [(_sample(plan, forest, task, np.flatnonzero(held), rng), scorer)]
+    return Trained(scorer, *_fit_outside(plan, forest, task, unseen))
 
 
-def _fit_inside(plan: Plan, task: NodeTask, rows: IntArray | None, rng: Any) -> Scorer:
+def _fit_inside(
+    plan: Plan,
+    forest: Forest,
+    task: NodeTask,
+    rows: IntArray | None,
+    rng: Any,
+    bags: Sequence[FloatArray] | None,
+) -> Scorer:
     """Train and calibrate the nodes on some of the rows, or all."""
     folds = None
     if plan.internal is not None and not isinstance(plan.cv, int):  # the user's folds number all rows
         folds = fold_of_rows(task.codes, plan.cv, rng)
     if rows is not None:
         task, folds = task.subset(rows), None if folds is None else folds[rows]
-    if plan.internal is None:
-        return plan.learner.fit(task, random_state=rng, effort=plan.effort)
-    return CrossFit.fit(plan, task, rng, folds).final_scorer()
+        bags = None if bags is None else [bag[rows] for bag in bags]
+    if plan.internal is not None and folds is None:
+        folds = fold_of_rows(task.codes, plan.cv, rng)
+
+    def fit(part: NodeTask, title: str) -> Scorer:
+        if folds is None:
+            return plan.learner.fit(part, random_state=rng, effort=plan.effort(title))
+        return CrossFit.fit(plan, part, rng, folds, title=title).final_scorer()
+
+    return _joined(forest, _on_each_tree(forest, task, bags, fit))
+
+
+def _on_each_tree(
+    forest: Forest,
+    task: NodeTask,
+    bags: Sequence[FloatArray] | None,
+    fit: Callable[[NodeTask, str], Any],
+) -> list[Any]:
+    """What `fit` makes of each tree's own rows and nodes; trees without nodes of their own are left out."""
+    done = []
+    for t, tree in enumerate(forest.trees):
+        nodes = forest.new_nodes(t)
+        if len(nodes) == 0:
+            continue
+        part = task.of_tree(tree, None if len(nodes) == tree.n_nodes else nodes)
+        if bags is not None:
+            part = NodeTask(tree, task.X, task.codes, bags[t])
+        title = f"tree {t + 1} of {len(forest.trees)}: " if len(forest.trees) > 1 else ""
+        done.append(fit(part, title))
+    return done
+
+
+def _joined(forest: Forest, parts: Sequence[Scorer]) -> Scorer:
+    """The different nodes of all trees."""
+    if len(parts) == 1:
+        return parts[0]
+    sizes = [len(forest.new_nodes(t)) for t in range(len(forest.trees))]
+    return JoinedScorer(parts, [size for size in sizes if size])
 
 
 def _fit_outside(
+    plan: Plan, forest: Forest, task: NodeTask, unseen: Sequence[tuple[IntArray, Scorer]]
+) -> tuple[list[MulticlassCalibrator | None], MulticlassCalibrator | None]:
+    """Fit the calibrators of class probabilities on rows, each with nodes that have not seen it."""
+    rows = np.concatenate([each for each, _ in unseen])
+    if plan.member is None:
+        assert plan.external is not None
+        parts = [
+            log_proba_of(_model(plan, forest, scorer), task.take(each), plan.n_jobs, np.float32)
+            for each, scorer in unseen
+        ]
+        return [], _fit_calibrator(plan.external, task, rows, np.concatenate(parts))
+    by_tree = np.concatenate(
+        [_log_proba_by_tree(plan, forest, scorer, task.take(each)) for each, scorer in unseen], axis=1
+    )
+    members = [_fit_calibrator(plan.member, task, rows, log_proba) for log_proba in by_tree]
+    if plan.external is None:
+        return members, None
+    pooled = _pooled_fairly(plan, task, rows, by_tree)
+    return members, _fit_calibrator(plan.external, task, rows, pooled)
+
+
+def _model(plan: Plan, forest: Forest, scorer: Scorer) -> Model:
+    """The trees before anything is calibrated outside."""
+    if len(forest.trees) == 1:
+        return TreeModel(forest.trees[0], scorer)
+    return PooledModel(forest, scorer, plan.pooling)
+
+
+def _log_proba_by_tree(plan: Plan, forest: Forest, scorer: Scorer, X: Matrix) -> FloatArray:
+    """Class log-probabilities by each tree, shape (n_trees, n_rows, n_classes)."""
+    out: FloatArray = np.empty((len(forest.trees), X.shape[0], forest.n_classes), dtype=np.float32)
+    model = PooledModel(forest, scorer, plan.pooling)
+
+    def keep(rows: slice) -> None:
+        def write(t: int, log_proba: FloatArray) -> None:
+            out[t, rows] = log_proba
+
+        model.by_tree(X[rows], write)
+
+    in_chunks(model.n_nodes, X.shape[0], keep, plan.n_jobs)
+    return out
+
+
+def _pooled_fairly(plan: Plan, task: NodeTask, rows: IntArray, by_tree: FloatArray) -> FloatArray:
+    """The pool of what calibrators of the trees say that have not seen the row, (n_rows, n_classes).
+
+    The calibrator of the pool is fitted behind those of the trees. On rows that those were fitted on they
+    look better than they are.
+    """
+    assert plan.member is not None
+    fold = fold_of_rows(task.codes[rows], _CALIBRATION_FOLDS, np.random.RandomState(0))
+    pooled = np.empty((len(rows), by_tree.shape[-1]))
+    for f in range(int(fold.max()) + 1):
+        inside = np.flatnonzero(fold == f)
+        answer = np.empty((len(inside), pooled.shape[1]))
+        pool = POOLINGS[plan.pooling](answer)
+        for log_proba in by_tree:
+            fair = _fit_calibrator(plan.member, task, rows[fold != f], log_proba[fold != f])
+            mine = log_proba[inside].astype(np.float64)
+            pool.add(mine if fair is None else fair.predict_log_proba(mine))
+        pool.finish()
+        pooled[inside] = answer
+    return pooled
+
+
+def _fit_calibrator(
     calibrator: MulticlassCalibrator, task: NodeTask, rows: IntArray, log_proba: FloatArray
 ) -> MulticlassCalibrator | None:
     """Fit on these rows; where none has any weight, nothing can be learnt."""
@@ -78,72 +218,11 @@ def _fit_outside(
     return fitted.fit(log_proba, task.codes[rows], sample_weight=weight)
 
 
-def _sample(task: NodeTask, rows: IntArray, rng: Any) -> IntArray:
+def _sample(plan: Plan, forest: Forest, task: NodeTask, rows: IntArray, rng: Any) -> IntArray:
     """All of the rows, or as many as may be kept with a probability for every class, stratified."""
-    limit = max(1, _CALIBRATION_BYTES // (4 * task.tree.n_classes))
+    n_kept = 1 if plan.member is None else len(forest.trees)
+    limit = max(1, _CALIBRATION_BYTES // (4 * forest.n_classes * n_kept))
     if len(rows) <= limit:
         return rows
     chosen: IntArray = rows[fold_of_rows(task.codes[rows], -(-len(rows) // limit), rng) == 0]
     return chosen
-
-
-def tree_judge(plan: Plan, X: Matrix, codes: IntArray, sample_weight: FloatArray | None) -> TreeJudge:
-    """How good a tree is with the planned base learner and internal calibration: its out-of-fold NLL.
-
-    By Proposition 1 the NLL of the tree is the sum of the nodes' NLLs over their own rows, so no class
-    probability is needed. Where a fold's model had seen only one side of a node, it counts as knowing
-    nothing. Rows that are equal go into the same fold, so that a row twice is a row of weight two.
-    """
-
-    @lru_cache(maxsize=1)
-    def sample(max_rows: int, seed: int) -> tuple[IntArray, IntArray]:
-        return _judging_rows(plan, X, codes, sample_weight, max_rows, np.random.RandomState(seed))
-
-    def judge(tree: ClassTree, *, max_rows: int, seed: int) -> float:
-        rows, folds = sample(max_rows, seed)
-        task = NodeTask(tree, X, codes, sample_weight).subset(rows)
-        fitted = plan.learner.cross_fit(
-            task, folds, Wanted.SCORES, random_state=np.random.RandomState(seed), effort=Effort(plan.n_jobs)
-        )
-        assert fitted.scores is not None
-        scores = np.where(np.isnan(fitted.scores), 0.0, fitted.scores)
-        if plan.learner.gives_probabilities:
-            scores = np.clip(scores, -MOST_LOG_ODDS, MOST_LOG_ODDS)
-        pairs = task.own_pairs()
-        weight = None if task.sample_weight is None else task.sample_weight[pairs.rows]
-        segments = Segments(scores, pairs.is_left, pairs.offsets, weight)
-        by_node = (
-            segment_nll(scores, segments)
-            if plan.internal is None
-            else cross_fitted_nll(plan.internal, segments)
-        )
-        return float(by_node.sum() / (len(rows) if task.sample_weight is None else task.sample_weight.sum()))
-
-    return judge
-
-
-def _judging_rows(
-    plan: Plan, X: Matrix, codes: IntArray, sample_weight: FloatArray | None, max_rows: int, rng: Any
-) -> tuple[IntArray, IntArray]:
-    """Rows to judge trees on, at most about `max_rows` different ones, and their folds."""
-    rows = np.arange(len(codes)) if sample_weight is None else np.flatnonzero(sample_weight > 0)
-    content = np.stack([codes, _content(X)], axis=1)[rows]
-    _, first, which = np.unique(content, axis=0, return_index=True, return_inverse=True)
-    different = codes[rows[first]]
-    chosen = np.arange(len(different))
-    if len(different) > max_rows:
-        chosen = np.flatnonzero(fold_of_rows(different, -(-len(different) // max_rows), rng) == 0)
-    n_folds = plan.cv if isinstance(plan.cv, int | np.integer) else _JUDGING_FOLDS
-    fold = np.full(len(different), -1, dtype=np.intp)
-    fold[chosen] = fold_of_rows(different[chosen], n_folds, rng)
-    of_row = fold[which.ravel()]
-    return rows[of_row >= 0], of_row[of_row >= 0]
-
-
-def _content(X: Matrix) -> FloatArray:
-    """A number for each row that is the same, to the last bit, for rows that are equal."""
-    mixing = np.random.RandomState(0).standard_normal(X.shape[1])
-    if not isinstance(X, np.ndarray):
-        return np.asarray(X @ mixing)
-    chunks = range(0, len(X), _ROWS_AT_A_TIME)
-    return np.concatenate([(X[a : a + _ROWS_AT_A_TIME] * mixing).sum(axis=1) for a in chunks])

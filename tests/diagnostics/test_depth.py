@@ -6,13 +6,13 @@ from sklearn.metrics import accuracy_score
 
 from dichotomies import ClassTree, NestedDichotomyClassifier
 from dichotomies.diagnostics import depth_cuts, predict_groups
-from dichotomies.inference import log_proba_of
+from dichotomies.inference import TreeModel, log_proba_of
 from dichotomies.metrics import expected_calibration_error, reliability_curve
 
 
 def group_probabilities(clf, X, depth, external):
     calibrator = clf.external_calibrator_ if external else None
-    proba = np.exp(log_proba_of(clf.tree_, clf._scorer, X, calibrator))
+    proba = np.exp(log_proba_of(TreeModel(clf.tree_, clf._scorer, calibrator), X))
     cut = clf.tree_.cut(depth)
     return np.stack([proba[:, cut.group_of_class == g].sum(axis=1) for g in range(len(cut))], axis=1), cut
 

@@ -267,9 +267,8 @@ def test_what_it_cannot_honour_goes_to_clones_with_the_reason(params, reason):
 
 def test_the_highest_class_decides_which_side_is_positive(rng):
     tree = ClassTree(rng.permutation(30), rng.permutation(29))
-    for node, is_left in enumerate(
-        NodeTask(tree, np.zeros((0, 1)), np.zeros(0, dtype=np.intp)).left_is_positive
-    ):
+    task = NodeTask(tree, np.zeros((0, 1)), np.zeros(0, dtype=np.intp))
+    for node, is_left in enumerate(task.left_is_positive):
         left = tree.leaf_order[tree.start[node] : tree.split[node]].max()
         assert is_left == (left > tree.leaf_order[tree.split[node] : tree.stop[node]].max())
 

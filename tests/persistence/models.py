@@ -19,6 +19,7 @@ from dichotomies import (
     HistAdaBoostClassifier,
     HistGradientBoostClassifier,
     NestedDichotomyClassifier,
+    NestedDichotomyEnsemble,
     TunedLogisticRegression,
 )
 from dichotomies.calibrators.binary import BINARY
@@ -92,6 +93,9 @@ def _others():
     X, y = digits()
     tree = model("logistic").tree_
     yield model("naive-bayes gaussian", structure=FixedTree(tree))
+    yield NestedDichotomyEnsemble(
+        GaussianNB(), n_estimators=3, member_calibration="temperature", random_state=0
+    ).fit(X, y)
     yield model("naive-bayes gaussian", structure=tree)
     yield model("naive-bayes complement", cv=KFold(2, shuffle=True, random_state=3), random_state=None)
     few = StratifiedKFold(2)

@@ -24,6 +24,23 @@ def clouds(rng, k, n_rows=5, n_features=6, spread=0.3):
     return X[shuffled], y[shuffled]
 
 
+HARD = ["one row a class", "duplicated centroids", "constant features"]
+
+
+def hard(kind, k, rng):
+    """Classes that little or nothing tells apart, or that have few rows; rows shuffled."""
+    y = np.arange(k)
+    if kind == "duplicated centroids":
+        X, y = np.repeat(np.tile(rng.normal(size=(k // 2 + 1, 3)), (2, 1))[:k], 2, axis=0), np.repeat(y, 2)
+    elif kind == "constant features":  # and among the classes some of one row
+        y = np.concatenate([y, rng.integers(k, size=k)])
+        X = np.full((len(y), 3), 7.0)
+    else:
+        X = rng.normal(size=(k, 3))
+    shuffled = rng.permutation(len(y))
+    return X[shuffled], y[shuffled]
+
+
 def unordered(nested):
     """Nested lists as nested sets: which side is left does not count."""
     return frozenset(map(unordered, nested)) if isinstance(nested, list) else nested

@@ -1,4 +1,4 @@
-"""Laws of the structures that look at the data: any shape of it, any names, weights, sparse or dense."""
+"""Laws of structures: data of any shape, any names, weights, sparse or dense rows, any number of workers."""
 
 import tracemalloc
 from itertools import product
@@ -8,32 +8,27 @@ import pandas as pd
 import pytest
 from scipy.sparse import csc_array, csr_array, csr_matrix, random_array
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
-from dichotomies import NestedDichotomyClassifier
+from dichotomies import ClassTree, NestedDichotomyClassifier
 from dichotomies.structures import STRUCTURES
 from dichotomies.structures.balance import depth_bound
-from tests.structures.small import clouds, quickly, unordered
+from tests.structures.small import HARD, clouds, hard, quickly, unordered
 
 NAMES = STRUCTURES.names()
 BY_CENTROIDS = ["2-means", "balanced-2-means", "ward", "average", "furthest-centroids", "spectral"]
-NAMELESS = [*BY_CENTROIDS, "random-pair", "multiple-subset", "hierarchy"]
-BALANCED = [*BY_CENTROIDS, "random-pair", "multiple-subset", "huffman", "evolved"]
-LOOKING = [*NAMELESS, "evolved"]
+LOOKING = [*BY_CENTROIDS, "random-pair", "multiple-subset", "hierarchy", "evolved"]
+BALANCED = [name for name in NAMES if "balance" in STRUCTURES.create(name).get_params()]
+NAMELESS = [name for name in NAMES if name != "random"]  # whose docstring says why not
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(
-    ("k", "kind"),
-    [*product([2, 3, 7, 100], ["rows", "duplicated centroids", "a constant feature"]), (2_000, "rows")],
-)
+@pytest.mark.parametrize("k", [2, 3, 7, 100, 2_000])
+@pytest.mark.parametrize("kind", HARD)
 def test_every_structure_yields_a_tree_over_the_classes(name, k, kind, rng):
-    X, y = rng.normal(size=(k, 3)), np.arange(k)
-    if kind == "duplicated centroids":
-        X[k // 2 :] = X[: k - k // 2]
-    elif kind == "a constant feature":
-        X, y = np.repeat(X, 2, axis=0), np.repeat(y, 2)
-        X[:, 0] = 7.0
-    tree = quickly(name).grow(X, y, random_state=0)
+    tree = quickly(name).grow(*hard(kind, k, rng), random_state=0)
+    assert isinstance(tree, ClassTree)
     assert sorted(tree.leaf_labels.tolist()) == list(range(k))
     assert (tree.start < tree.split).all()
     assert (tree.split < tree.stop).all()
@@ -43,26 +38,87 @@ def test_every_structure_yields_a_tree_over_the_classes(name, k, kind, rng):
 @pytest.mark.parametrize("n_features", [6, 600])
 def test_permuting_the_names_permutes_the_tree(name, n_features, rng):
     X, y = clouds(rng, 40, n_features=n_features)
-    names = rng.permutation(40)
-    grown = STRUCTURES.create(name).grow(X, y, random_state=0)
-    renamed = STRUCTURES.create(name).grow(X, names[y], random_state=0)
+    _check_names_do_not_count(lambda names: quickly(name).grow(X, names[y], random_state=0), 40, rng)
+
+
+@pytest.mark.parametrize("name", NAMELESS)
+@pytest.mark.parametrize("k", [3, 7, 300])
+@pytest.mark.parametrize("kind", HARD)
+def test_names_break_no_ties(name, k, kind, rng):
+    X, y = hard(kind, k, rng)
+    _check_names_do_not_count(lambda names: quickly(name).grow(X, names[y], random_state=0), k, rng)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("2-means", {"n_init": 4}),
+        ("random-pair", {"estimator": DecisionTreeClassifier(max_features=2)}),
+        ("multiple-subset", {"estimator": DecisionTreeClassifier(max_features=2)}),
+        ("best-of-k", {"structure": "data-balanced"}),
+        ("evolved", {"structure": "random"}),
+    ],
+)
+def test_names_do_not_count_whatever_the_parameters(name, params, rng):
+    X, y = clouds(rng, 20, spread=1.0)
+    structure = quickly(name, **params)
+    _check_names_do_not_count(lambda names: structure.grow(X, names[y], random_state=0), 20, rng)
+
+
+def test_names_do_not_count_among_the_groups_of_a_hierarchy(rng):
+    X, y = clouds(rng, 60)
+    for features, refine in product((X, None), (None, "random", "huffman")):
+
+        def grown(names, features=features, refine=refine):
+            paths = {int(names[i]): [f"group {i % 7}"] for i in range(60)}
+            structure = STRUCTURES.create("hierarchy", paths=paths, refine=refine)
+            return structure.grow(features, names[y], random_state=0)
+
+        _check_names_do_not_count(grown, 60, rng)
+
+
+@pytest.mark.parametrize("k", [30, 300])
+def test_names_do_not_count_where_similarities_are_given(k, rng):
+    similarity = (rng.random((k, k)) < 0.1).astype(float)  # many ties
+
+    def grown(names):
+        of_name = np.argsort(names)
+        return STRUCTURES.create("spectral", similarity=similarity[of_name][:, of_name]).grow(None, names)
+
+    _check_names_do_not_count(grown, k, rng)
+
+
+def _check_names_do_not_count(grown, k, rng):
+    """Trees over the names 0..k-1 as they are, and over the same in another order, are the same tree."""
+    names = rng.permutation(k)
     back = np.argsort(names)
-    assert unordered(_renamed(renamed.to_nested(), back)) == unordered(grown.to_nested())
+    renamed, expected = grown(names), grown(np.arange(k))
+    assert unordered(_renamed(renamed.to_nested(), back)) == unordered(expected.to_nested())
 
 
 def _renamed(nested, name_of):
     return [_renamed(side, name_of) for side in nested] if isinstance(nested, list) else int(name_of[nested])
 
 
-@pytest.mark.parametrize("name", NAMELESS)
+@pytest.mark.parametrize("name", NAMES)
 def test_weight_two_is_a_row_twice(name, rng):
     X, y = clouds(rng, 30)
     weight = rng.integers(0, 3, size=len(y)).astype(float)
-    weight[np.unique(y, return_index=True)[1]] = 1
+    weight[len(y) - 1 - np.unique(y[::-1], return_index=True)[1]] = 1  # first rows may be without weight
     again = np.repeat(np.arange(len(y)), weight.astype(int))
-    weighted = STRUCTURES.create(name).grow(X, y, weight, random_state=0)
-    assert weighted == STRUCTURES.create(name).grow(X[again], y[again], random_state=0)
-    assert weighted != STRUCTURES.create(name).grow(X, y, random_state=0)
+    weighted = quickly(name).grow(X, y, weight, random_state=0)
+    assert weighted == quickly(name).grow(X[again], y[again], random_state=0)
+    if name in NAMELESS:  # the others do not look at the rows at all
+        assert weighted != quickly(name).grow(X, y, random_state=0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_order_of_the_rows_counts_only_between_classes_of_equal_weight(name, rng):
+    X, y = clouds(rng, 20)
+    weight = 1.0 + y
+    shuffled = rng.permutation(len(y))
+    tree = quickly(name).grow(X, y, weight, random_state=0)
+    assert quickly(name).grow(X[shuffled], y[shuffled], weight[shuffled], random_state=0) == tree
 
 
 @pytest.mark.parametrize("name", LOOKING)
@@ -156,7 +212,7 @@ def test_a_million_features_take_no_dense_class_by_feature_matrix(name):
     assert peak < 100e6  # 300 x 1,000,000 numbers would be 2.4 GB
 
 
-@pytest.mark.parametrize("name", ["2-means", "random-pair", "best-of-k", "evolved"])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_tree_does_not_depend_on_the_number_of_workers(name, rng):
     X, y = clouds(rng, 8, spread=1.0)
     trees = [
@@ -166,3 +222,16 @@ def test_the_tree_does_not_depend_on_the_number_of_workers(name, rng):
         for n_jobs in (1, 2)
     ]
     assert trees[0] == trees[1]
+
+
+@pytest.mark.parametrize("name", ["best-of-k", "evolved"])
+def test_names_do_not_count_where_a_classifier_judges(name, rng):
+    X, y = clouds(rng, 12, spread=0.8)
+
+    def grown(names):
+        clf = NestedDichotomyClassifier(
+            GaussianNB(), quickly(name), external_calibration=None, random_state=0
+        )
+        return clf.fit(X, names[y]).tree_
+
+    _check_names_do_not_count(grown, 12, rng)

@@ -15,12 +15,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from dichotomies import ClassTree, NestedDichotomyClassifier
+from dichotomies.judging import LearnerJudge
 from dichotomies.learners import choose
 from dichotomies.plan import Plan
 from dichotomies.structures import STRUCTURES, GrowingTask
 from dichotomies.structures.class_points import class_points
 from dichotomies.structures.tree_edits import crossed, regrafted, swapped
-from dichotomies.training import tree_judge
 from tests.structures.small import clouds, quickly, unordered
 
 
@@ -166,7 +166,7 @@ def test_the_judge_is_the_out_of_fold_log_loss_of_the_tree(iris):
     X = X + 1e-9 * np.arange(len(y))[:, None]  # no two rows are equal
     tree = ClassTree.from_nested([0, [1, 2]])
     folds = np.random.RandomState(0).permutation(150) % 3
-    loss = tree_judge(Plan(choose(GaussianNB(), "clones", calibrated=False)), X, y, None)
+    loss = LearnerJudge(Plan(choose(GaussianNB(), "clones", calibrated=False)), X, y, None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dichotomies.training.fold_of_rows", lambda codes, cv, rng: folds)
         judged = loss(tree, max_rows=1_000, seed=0)
@@ -184,7 +184,7 @@ def _order_of_groups(X, y):
 
 def test_more_trials_find_trees_that_are_judged_better(digits):
     X, y = digits[0][:600], digits[1][:600]
-    judge = tree_judge(Plan(choose(LogisticRegression(), "auto", calibrated=False)), X, y, None)
+    judge = LearnerJudge(Plan(choose(LogisticRegression(), "auto", calibrated=False)), X, y, None)
     task = GrowingTask(X, y, np.arange(10), None, judge)
     seed = np.random.RandomState(0).randint(2**31 - 1)  # the folds are drawn first
 
@@ -197,7 +197,7 @@ def test_more_trials_find_trees_that_are_judged_better(digits):
 
 
 def test_fewer_rows_judge_nearly_alike(digits):
-    judge = tree_judge(Plan(choose(LogisticRegression(), "auto", calibrated=False)), *digits, None)
+    judge = LearnerJudge(Plan(choose(LogisticRegression(), "auto", calibrated=False)), *digits, None)
     tree = STRUCTURES.create("ward").grow(*digits)
     few, all_rows = (judge(tree, max_rows=rows, seed=0) for rows in (900, 10_000))
     assert all_rows < few < 2 * all_rows

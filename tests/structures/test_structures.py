@@ -24,14 +24,6 @@ def grow(name, y, seed=0, sample_weight=None):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("k", [2, 3, 7, 100, 2_000])
-def test_every_structure_is_a_tree_over_exactly_the_classes(name, k):
-    tree = grow(name, np.arange(k))
-    assert isinstance(tree, ClassTree)
-    assert sorted(tree.leaf_labels.tolist()) == list(range(k))
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_the_same_seed_grows_the_same_tree_and_another_seed_another_where_chance_decides(name, rng):
     X, y = rng.normal(size=(150, 4)), np.repeat(np.arange(50), 3)
     one, same, other = (STRUCTURES.create(name).grow(X, y, random_state=seed) for seed in (1, 1, 2))
@@ -41,7 +33,7 @@ def test_the_same_seed_grows_the_same_tree_and_another_seed_another_where_chance
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_renaming_the_classes_renames_the_tree(name):
+def test_names_that_sort_alike_rename_the_tree(name):
     y = np.repeat(np.arange(30), np.arange(1, 31))
     names = np.array([f"class;{i:02d}" for i in range(30)])
     renamed = grow(name, names[y], seed=3)
@@ -75,6 +67,33 @@ def test_random_splits_have_their_split_point_uniform():
     assert chisquare(np.bincount([tree.split[0] for tree in trees])[1:]).pvalue > 0.001
     below = [tree.split[1] - tree.start[1] for tree in trees if tree.stop[1] - tree.start[1] == 4]
     assert chisquare(np.bincount(below)[1:]).pvalue > 0.001
+
+
+def test_the_order_of_the_classes_is_by_weight_then_by_the_first_row_that_counts():
+    codes = np.array([2, 0, 1, 3, 1, 1, 3, 2, 0])
+    weight = np.array([0.0, 1, 0.1, 0.3, 0.1, 0.1, 0, 1, 0])  # 0.1 three times is a little more than 0.3
+    assert GrowingTask(None, codes, np.arange(4), weight).order.tolist() == [0, 2, 1, 3]
+    assert GrowingTask(None, codes[3:], np.arange(4), weight[3:]).order.tolist() == [2, 3, 1, 0]
+    assert GrowingTask(None, codes, np.arange(4)).order.tolist() == [1, 2, 0, 3]
+
+
+def test_random_trees_depend_on_the_seed_and_the_sorted_labels_alone(rng):
+    y = rng.permutation(np.repeat(np.arange(20), np.arange(1, 21)))
+    grown = grow("random", y)
+    assert grown == grow("random", np.arange(20)) == grow("random", rng.permutation(y))
+    assert grown == grow("random", y, sample_weight=rng.random(len(y)))
+    assert grown != grow("random", y, seed=1)
+
+
+def test_random_gives_the_leaves_of_a_tree_every_name_equally_often():
+    rng = np.random.RandomState(0)
+    task = GrowingTask(None, np.arange(4), np.arange(4))
+    structure = STRUCTURES.create("random")
+    trees = [structure.grow_from(task, rng) for _ in range(4_000)]
+    for depth, n_trees in ((2, 3), (3, 12)):  # two pairs, or one class after the other
+        counts = Counter(unordered(tree.to_nested()) for tree in trees if tree.max_depth == depth)
+        assert len(counts) == n_trees
+        assert chisquare(list(counts.values())).pvalue > 0.001
 
 
 def test_coin_flips_split_like_fair_coins():

@@ -47,3 +47,29 @@ def path_sums(
                 reach[right[k]] = to_right
             else:
                 out[i, leaf_class[~right[k]]] = to_right
+
+
+@kernel
+def implied_log_odds(
+    log_proba: FloatArray, left: IntArray, right: IntArray, leaf_class: IntArray, out: FloatArray
+) -> None:
+    """Log-odds at every node that would compose to these class log-probabilities: `path_sums` undone.
+
+    Parameters
+    ----------
+    log_proba : (n_rows, n_classes)
+    left, right : (n_nodes,)
+        Child node, or ``~position`` of a leaf; parents come before their children.
+    leaf_class : (n_classes,)
+        Column of `log_proba` for each leaf position.
+    out : (n_rows, n_nodes)
+        Log-odds of going left, written in full.
+    """
+    n_rows, n_nodes = out.shape
+    total = np.empty(n_nodes)  # log-probability of all classes below each node
+    for i in range(n_rows):
+        for k in range(n_nodes - 1, -1, -1):
+            a = total[left[k]] if left[k] >= 0 else log_proba[i, leaf_class[~left[k]]]
+            b = total[right[k]] if right[k] >= 0 else log_proba[i, leaf_class[~right[k]]]
+            out[i, k] = a - b
+            total[k] = max(a, b) + np.log1p(np.exp(-abs(a - b)))

@@ -264,14 +264,15 @@ class CrossFitted:
 
 @dataclass(frozen=True)
 class Effort:
-    """How many workers to use, and whether to report progress on stderr."""
+    """How many workers to use, and whether to report progress on stderr, under which title."""
 
     n_jobs: int | None = None
     verbose: bool = False
+    title: str = ""
 
     def progress(self, title: str) -> Progress | None:
         """A progress report, if wanted."""
-        return Progress(title) if self.verbose else None
+        return Progress(self.title + title) if self.verbose else None
 
 
 class Unsupported(Exception):  # noqa: N818 - an answer rather than a failure
@@ -286,6 +287,9 @@ class Learner(ABC):
 
     #: Whether answers are log-odds, rather than scores of any scale.
     gives_probabilities = True
+
+    #: Whether what a node learns depends on its own rows alone.
+    nodes_are_independent = True
 
     @classmethod
     @abstractmethod

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import pdist
 
 from dichotomies.structures.balance import best_within_bounds, check_balance, within_bounds
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
@@ -120,7 +121,7 @@ class Average(Agglomerative):
 
 def dendrogram(points: FloatArray, method: Literal["ward", "average"]) -> tuple[IntArray, FloatArray]:
     """The row of leaves, larger clusters to the right, and the height at which neighbours were joined."""
-    merges = linkage(points, method)
+    merges = linkage(pdist(points), method)  # points that are all zeros could look like distances to it
     m = len(points)
     size = np.concatenate([np.ones(m), merges[:, 3]])
     row: list[int] = []

@@ -31,7 +31,7 @@ class ClassBalanced(Structure):
     """
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        shuffled = rng.permutation(task.n_classes)
+        shuffled = rng.permutation(task.order)
 
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
             half = len(codes) // 2
@@ -54,8 +54,8 @@ class DataBalanced(Structure):
     Examples
     --------
     >>> from dichotomies.structures import STRUCTURES
-    >>> STRUCTURES.create("data-balanced").grow(None, list("abcdeeeeee"), random_state=0)
-    ClassTree.from_nested([[['c', 'b'], ['d', 'a']], 'e'])
+    >>> STRUCTURES.create("data-balanced").grow(None, list("abcdeeeeee"), random_state=2)
+    ClassTree.from_nested([[['d', 'b'], ['c', 'a']], 'e'])
     """
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:

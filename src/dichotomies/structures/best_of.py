@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
 from dichotomies.structures.fixed import resolve
 from dichotomies.structures.quick import QuickJudge
+from dichotomies.structures.random_splits import RandomSplits, random_splits
 
 if TYPE_CHECKING:
     from dichotomies.structures.base import TreeJudge
@@ -28,7 +29,7 @@ class BestOf(Structure):
     n_trees : int, default=10
         Trees grown.
     structure : str or structure, default="random"
-        How they are grown.
+        How they are grown; those of "random" are drawn from the classes as the rows order them.
     max_rows : int, default=20000
         About how many rows they are judged on at most, drawn from each class in proportion.
 
@@ -57,12 +58,19 @@ class BestOf(Structure):
         base, judge, seed = resolve(self.structure), judge_of(task), int(rng.randint(2**31 - 1))
         best, lowest = None, float("inf")
         for _ in range(self.n_trees):
-            tree = base.grow_from(task, rng)
+            tree = grown_nameless(base, task, rng)
             loss = judge(tree, max_rows=self.max_rows, seed=seed)
             if best is None or loss < lowest - TOLERANCE * abs(lowest):
                 best, lowest = tree, loss
         assert best is not None
         return best
+
+
+def grown_nameless(structure: Structure, task: GrowingTask, rng: Any) -> ClassTree:
+    """A tree that renaming the classes renames: even "random" draws from them as the rows order them."""
+    if isinstance(structure, RandomSplits):
+        return random_splits(task, task.order, rng)
+    return structure.grow_from(task, rng)
 
 
 def judge_of(task: GrowingTask) -> TreeJudge:

@@ -20,7 +20,7 @@ _CHUNK_BYTES = 2**25
 
 @dataclass(frozen=True)
 class ClassSums:
-    """The classes in an order given by their rows, so that renaming them changes nothing.
+    """The classes in an order given by their features, so that renaming them changes nothing.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ def class_sums(task: GrowingTask) -> ClassSums:
     check_features(task.X)
     X = csr_array(task.X) if is_sparse(task.X) else np.asarray(task.X)
     total = _indicator(task) @ X
-    order = _order_by_content(total, task.weight_of_class)
+    order = _order_by_content(total, task)
     total, weight = total[order], task.weight_of_class[order]
     overall = total.sum(axis=0) / max(weight.sum(), np.finfo(float).tiny)
     return ClassSums(order, weight, _means(total, weight, np.asarray(overall)))
@@ -91,8 +91,8 @@ def _indicator(task: GrowingTask) -> Any:
     return csr_array((weight[rows], rows, offsets), shape=(task.n_classes, n_rows))
 
 
-def _order_by_content(total: Any, weight: FloatArray) -> IntArray:
-    """Sort the classes by a number made of their sums and weight; their names only break ties.
+def _order_by_content(total: Any, task: GrowingTask) -> IntArray:
+    """Sort the classes by a number made of their sums; equal ones stay in the order of the task.
 
     Rounding lets rows given twice and rows of weight two come out the same.
     """
@@ -100,7 +100,7 @@ def _order_by_content(total: Any, weight: FloatArray) -> IntArray:
     key = total @ mixing if is_sparse(total) else (total * mixing).sum(axis=1)
     scale = np.abs(key).max(initial=0.0)
     rounded = np.round(key / scale, 9) if scale > 0 else key
-    return np.lexsort((weight, rounded))
+    return np.asarray(task.order[np.argsort(rounded[task.order], kind="stable")])
 
 
 def _means(total: Any, weight: FloatArray, overall: FloatArray) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dichotomies.structures.balance import check_balance, depth_bound
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
-from dichotomies.structures.best_of import TOLERANCE, judge_of
+from dichotomies.structures.best_of import TOLERANCE, grown_nameless, judge_of
 from dichotomies.structures.fixed import resolve
 from dichotomies.structures.tree_edits import crossed, normal_form, regrafted, swapped
 from dichotomies.structures.two_means import TwoMeans
@@ -83,18 +83,19 @@ class Evolved(Structure):
             )
         judge, seed = judge_of(task), int(rng.randint(2**31 - 1))
         search = _Search(
-            lambda tree: judge(tree, max_rows=self.max_rows, seed=seed),
+            lambda tree: judge(tree.over(task.classes), max_rows=self.max_rows, seed=seed),
             self.evaluations,
             self.seconds,
             depth_bound(task.n_classes, check_balance(self.balance)),
         )
-        search.try_out(TwoMeans(self.balance).grow_from(task, rng))
+        by_rows = task.classes[task.order]  # edits look at codes, and names must have no part in them
+        search.try_out(TwoMeans(self.balance).grow_from(task, rng).over(by_rows))
         for _ in range(self.population - 1):
-            search.try_out(resolve(self.structure).grow_from(task, rng))
+            search.try_out(grown_nameless(resolve(self.structure), task, rng).over(by_rows))
         while search.goes_on:
             search.keep(self.population)
             search.try_out(_child(search, rng))
-        return search.best
+        return search.best.over(task.classes)
 
 
 class _Search:

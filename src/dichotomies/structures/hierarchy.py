@@ -49,13 +49,13 @@ class Hierarchy(Structure):
     >>> from dichotomies.structures import STRUCTURES
     >>> labels = ["pet;cat", "farm;cow", "pet;dog", "farm;hen"]
     >>> STRUCTURES.create("hierarchy").grow(None, labels, random_state=0)
-    ClassTree.from_nested([['farm;cow', 'farm;hen'], ['pet;cat', 'pet;dog']])
+    ClassTree.from_nested([['pet;cat', 'pet;dog'], ['farm;cow', 'farm;hen']])
     >>> codes = ["11-1011", "11-1021", "13-2011", "13-1011"]
     >>> STRUCTURES.create("hierarchy", levels=(2,)).grow(None, codes, random_state=0)
-    ClassTree.from_nested([['11-1011', '11-1021'], ['13-1011', '13-2011']])
+    ClassTree.from_nested([['11-1011', '11-1021'], ['13-2011', '13-1011']])
     >>> by_hand = {"cat": ["pet"], "dog": ["pet"], "hen": ["farm", "bird"], "cow": ["farm"]}
     >>> STRUCTURES.create("hierarchy", paths=by_hand).grow(None, list(by_hand), random_state=0)
-    ClassTree.from_nested([['cat', 'dog'], ['cow', 'hen']])
+    ClassTree.from_nested([['cat', 'dog'], ['hen', 'cow']])
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Hierarchy(Structure):
         refine = self.refine
         if refine is None:
             refine = "class-balanced" if task.X is None else "2-means"
-        leaf_order, split_rank = _Refinement(task, paths, resolve(refine), rng).of(np.arange(len(paths)), 0)
+        leaf_order, split_rank = _Refinement(task, paths, resolve(refine), rng).of(task.order, 0)
         return task.tree(leaf_order, split_rank.astype(np.intp))
 
     def _refuse_plain_texts(self, labels: list[Any]) -> None:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Huffman(Structure):
     """Frequent classes near the root: the least mean depth over the rows that any tree can have.
 
-    It looks at the weights of the classes only; where these are equal, it is as shallow as a tree can be.
+    It looks at the weights of the classes only; where these are equal, it is as shallow as a tree can be, and
+    the class that occurs first in the rows comes first.
     Unlimited, a leaf of weight w in a total of W is at most ``log(W / w) / log(1.618)`` deep, one node per
     class at worst (weights that grow like Fibonacci's numbers). Here the depth is limited, by the
     package-merge algorithm, which gives the least mean depth under that limit.
@@ -46,15 +47,15 @@ class Huffman(Structure):
         self.balance = balance
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
-        weight = task.weight_of_class
-        frequent_first = np.lexsort((np.arange(task.n_classes), -weight))
         limit = depth_bound(task.n_classes, check_balance(self.balance))
-        lengths = code_lengths(weight[frequent_first], limit)
-        return task.tree(frequent_first, _split_depth(lengths))
+        lengths = code_lengths(task.weight_of_class[task.order], limit)
+        return task.tree(task.order, _split_depth(lengths))
 
 
 def code_lengths(descending: FloatArray, limit: int) -> IntArray:
     """Depths of the leaves that minimise the mean depth, none above `limit`, for descending weights.
+
+    Weights that differ by rounding alone may be in any order: the depths depend on the values only.
 
     Package-merge: at each of `limit` levels the classes are merged with the pairs made one level below; a
     class's depth is the number of its copies among the ``2k - 2`` lightest items of the top level. Items are

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from dichotomies.structures.class_points import class_points
+from dichotomies.tree.node_keys import node_keys
 
 if TYPE_CHECKING:
     from dichotomies._typing import BoolArray, FloatArray
@@ -60,9 +61,6 @@ class QuickJudge:
     def __init__(self, task: GrowingTask) -> None:
         self._classes = class_points(task, "within")
         self._total = max(float(self._classes.weight.sum()), np.finfo(float).tiny)
-        # a set of classes is known by the sum of its members' numbers
-        numbers = np.random.default_rng(0).integers(2**63, size=task.n_classes, dtype=np.uint64)
-        self._number = numbers
         self._known: dict[tuple[int, int], float] = {}
 
     def __call__(self, tree: ClassTree, *, max_rows: int, seed: int) -> float:  # noqa: ARG002
@@ -70,7 +68,7 @@ class QuickJudge:
         points = self._classes.points[tree.leaf_order]
         weight = self._classes.weight[tree.leaf_order]
         loss = 0.0
-        for node, key in enumerate(self._keys(tree)):
+        for node, key in enumerate(node_keys(tree).sides):
             if key not in self._known:
                 start, split, stop = tree.start[node], tree.split[node], tree.stop[node]
                 is_left = np.arange(start, stop)[None, :] < split
@@ -78,10 +76,3 @@ class QuickJudge:
                 self._known[key] = float(losses[0])
             loss += self._known[key]
         return loss / self._total
-
-    def _keys(self, tree: ClassTree) -> list[tuple[int, int]]:
-        """What a node is known by: the sums of its two sides, whichever is left."""
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(self._number[tree.leaf_order])])
-        one, other = sums[tree.split] - sums[tree.start], sums[tree.stop] - sums[tree.split]
-        lower, upper = np.minimum(one, other).tolist(), np.maximum(one, other).tolist()
-        return list(zip(lower, upper, strict=True))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
 from dichotomies.tree import ClassTree
 
@@ -19,6 +21,11 @@ class RandomSplits(Structure):
     random order, which is how it is done here. The mean leaf depth is ``2 (H_k - 1)``, 12.97 at 1,000
     classes.
 
+    The tree depends on the seed and the sorted labels alone, not on the rows: a seed puts the i-th label
+    at the same leaf whatever the data. The stored results of the paper's reproduction are for such trees, so
+    it stays so. Hence, unlike with every other structure, permuting the names of the classes gives another
+    tree; names that sort as before give the same, and all ways to name the leaves are equally likely.
+
     References
     ----------
     Leathart, Frank, Pfahringer & Holmes, *On the Calibration of Nested Dichotomies for Large Multiclass
@@ -32,7 +39,12 @@ class RandomSplits(Structure):
     """
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        return task.tree(rng.permutation(task.n_classes), rng.permutation(task.n_classes - 1))
+        return random_splits(task, np.arange(task.n_classes), rng)
+
+
+def random_splits(task: GrowingTask, codes: IntArray, rng: Any) -> ClassTree:
+    """Draw a tree of "random" over class codes, which a seed shuffles from the order they are given in."""
+    return task.tree(rng.permutation(codes), rng.permutation(task.n_classes - 1))
 
 
 @STRUCTURES.register("coin-flip")
@@ -79,7 +91,7 @@ class UniformTrees(Structure):
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         k = task.n_classes
-        parent = [-1] * (2 * k - 1)  # leaf of class i is node i; inserting it makes node k + i - 1
+        parent = [-1] * (2 * k - 1)  # leaf i is node i; inserting it makes node k + i - 1
         node_at = [0]
         for leaf in range(1, k):
             beside = node_at[rng.randint(len(node_at))]
@@ -87,4 +99,4 @@ class UniformTrees(Structure):
             parent[joint] = parent[beside]
             parent[beside] = parent[leaf] = joint
             node_at += [leaf, joint]
-        return ClassTree.from_parents(parent, labels=task.classes)
+        return ClassTree.from_parents(parent, labels=task.classes[task.order]).over(task.classes)

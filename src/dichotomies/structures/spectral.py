@@ -69,7 +69,7 @@ class Spectral(Structure):
         balance = check_balance(self.balance)
         graph: _GivenGraph | _NeighborGraph
         if self.similarity is not None:
-            graph = _GivenGraph(self.similarity, task.n_classes)
+            graph = _GivenGraph(self.similarity, task.order)
         else:
             classes = class_points(task, self.metric)
             graph = _NeighborGraph(classes.points, classes.order)
@@ -85,7 +85,8 @@ class Spectral(Structure):
 class _GivenGraph:
     """The user's matrix, symmetric and without its diagonal."""
 
-    def __init__(self, similarity: Any, n_classes: int) -> None:
+    def __init__(self, similarity: Any, order: IntArray) -> None:
+        n_classes = len(order)
         given: Any = (
             csr_array(similarity) if is_sparse(similarity) else np.asarray(similarity, dtype=np.float64)
         )
@@ -97,12 +98,12 @@ class _GivenGraph:
         values = given.data if is_sparse(given) else given
         if not np.isfinite(values).all() or (values < 0).any():
             raise ValueError("similarity must hold finite numbers, none of them negative.")
-        self.order = np.arange(n_classes)
+        self.order = order
         self._edges = _without_diagonal(csr_array(given + given.T))
 
     def among(self, codes: IntArray) -> Any:
         """Similarities of some classes, sparse or, for few classes, dense."""
-        part = self._edges[codes][:, codes]
+        part = _part(self._edges, codes)
         return part.toarray() if len(codes) <= _FEW_CLASSES else part
 
 
@@ -118,7 +119,7 @@ class _NeighborGraph:
     def among(self, codes: IntArray) -> Any:
         """Similarities of some classes, sparse or, for few classes, dense."""
         if len(codes) > _FEW_CLASSES:
-            return self._edges[codes][:, codes]
+            return _part(self._edges, codes)
         points = self._points[codes]
         centred = points - points.mean(axis=0)
         length = np.einsum("ij,ij->i", centred, centred)
@@ -128,6 +129,13 @@ class _NeighborGraph:
         similar = _similarity(squared, scale[:, None] * scale)
         np.fill_diagonal(similar, 0.0)
         return similar
+
+
+def _part(edges: Any, codes: IntArray) -> Any:
+    """The edges among some classes, stored in the classes' order here: sums are then rounded alike."""
+    part = edges[codes][:, codes]
+    part.sort_indices()
+    return part
 
 
 def _neighbor_edges(points: FloatArray, order: IntArray) -> Any:

@@ -150,18 +150,24 @@ def score_pairs(
 
 @kernel
 def score_rows(
-    X: Matrix, row_order: IntArray, places: IntArray, node: Quadratic, constant: float, out: FloatArray
+    X: Matrix,
+    row_order: IntArray,
+    places: IntArray,
+    node: Quadratic,
+    constant: float,
+    shift: int,
+    out: FloatArray,
 ) -> None:
-    """Score the rows at some places of `row_order`, and write to the same places."""
+    """Score the rows at some places of `row_order`, and write to places shifted by so much."""
     last = len(places) - len(places) % 4
     for i in range(0, last, 4):
         a, b, c, d = places[i], places[i + 1], places[i + 2], places[i + 3]
         four = X[row_order[a]], X[row_order[b]], X[row_order[c]], X[row_order[d]]
         score_a, score_b, score_c, score_d = score_four(*four, node)
-        out[a], out[b] = constant + score_a, constant + score_b
-        out[c], out[d] = constant + score_c, constant + score_d
+        out[a + shift], out[b + shift] = constant + score_a, constant + score_b
+        out[c + shift], out[d + shift] = constant + score_c, constant + score_d
     for i in range(last, len(places)):
-        out[places[i]] = constant + score_one(X[row_order[places[i]]], node)
+        out[places[i] + shift] = constant + score_one(X[row_order[places[i]]], node)
 
 
 @kernel
@@ -204,7 +210,8 @@ def score_own_rows(
         k = leaf_parent[leaf] if n > 0 else -1
         while k >= 0:
             if is_trained[k]:
-                score_rows(X, row_order, mine[:n], row_of(scores, k), constant[k], out[pair_of_place[k] :])
+                node, shift = row_of(scores, k), pair_of_place[k]
+                score_rows(X, row_order, mine[:n], node, constant[k], shift, out)
             k = parent[k]
 
 

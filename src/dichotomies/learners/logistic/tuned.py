@@ -74,6 +74,8 @@ class TunedLogisticLearner(Learner):
     or with a C, that has seen it.
     """
 
+    nodes_are_independent = False  # they choose C together
+
     Cs: FloatArray
     per_depth: bool
     cv: Any

@@ -1,0 +1,57 @@
+"""Recognising nodes that split the same classes the same way, in whichever trees they are."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._typing import BoolArray
+    from dichotomies.tree.class_tree import ClassTree
+
+
+class NodeKeys(NamedTuple):
+    """What each node of a tree is known by.
+
+    Attributes
+    ----------
+    sides : list of pairs of int
+        One number for each side's set of classes, the lower first.
+    is_exchanged : (n_nodes,)
+        Whether the lower number is that of the right side.
+    """
+
+    sides: list[tuple[int, int]]
+    is_exchanged: BoolArray
+
+
+def node_keys(tree: ClassTree) -> NodeKeys:
+    """Keys that two nodes over the same classes share if, and only if, they split the same sets of classes.
+
+    A set of classes is known by the sum of random numbers of 64 bits, one per class: two different pairs of
+    sets have the same key with a chance of 2 to the power of -128.
+
+    Examples
+    --------
+    >>> from dichotomies import ClassTree
+    >>> from dichotomies.tree.node_keys import node_keys
+    >>> one, other = ClassTree.from_nested([["a", "b"], "c"]), ClassTree.from_nested(["c", ["a", "b"]])
+    >>> node_keys(one).sides == node_keys(other).sides
+    True
+    >>> (node_keys(one).is_exchanged ^ node_keys(other).is_exchanged).tolist()
+    [True, False]
+    """
+    number = _numbers(tree.n_classes)[tree.leaf_order]
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(number)])
+    left, right = sums[tree.split] - sums[tree.start], sums[tree.stop] - sums[tree.split]
+    pairs = zip(np.minimum(left, right).tolist(), np.maximum(left, right).tolist(), strict=True)
+    return NodeKeys(list(pairs), right < left)
+
+
+@lru_cache(maxsize=8)
+def _numbers(n_classes: int) -> npt.NDArray[np.uint64]:
+    return np.random.default_rng(0).integers(2**64, size=n_classes, dtype=np.uint64)
