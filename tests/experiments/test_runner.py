@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from dichotomies.experiments import grid, runner
+from dichotomies.experiments import grid, pool, runner
 from dichotomies.experiments.result import METRICS
 from dichotomies.experiments.store import Store
 from dichotomies.experiments.subjects import subject_named
@@ -114,7 +114,7 @@ def test_a_worker_killed_from_outside_is_said_in_a_sentence(store, monkeypatch):
     def attempt(*_):
         os.kill(os.getpid(), signal.SIGKILL)
 
-    monkeypatch.setattr(runner, "_attempt", attempt)
+    monkeypatch.setattr(pool, "_attempt", attempt)
     with pytest.raises(runner.WorkerKilledError, match="ended by the operating system"):
         runner.run(TRIALS, store, n_jobs=2)
 
@@ -152,6 +152,14 @@ def test_schemes_and_readings_share_trees_and_splits(store, data_dir):
         results = [result for result in store.rows() if result.trial.fold == fold]
         assert len({(result.mean_depth, result.n_test) for result in results}) == 1
         assert len({result.nll for result in results}) == 4
+
+
+def test_before_the_first_like_trial_the_time_is_what_was_thought(make_result):
+    time = TimeLeft(prior=lambda kind: 7.0 if kind[0] == "letter" else 8.0)
+    assert time.seconds({kind_of(TRIAL): 3}) == 21.0
+    time.note(make_result(seconds=1.0, scheme="both_ir"))
+    assert time.seconds({kind_of(TRIAL): 3}) == 3.0
+    assert time.seconds({kind_of(replace(TRIAL, base="boosted_trees")): 1}) == 7.0
 
 
 def test_time_left_is_judged_by_the_likest_trials(make_result):

@@ -13,6 +13,7 @@ COMMANDS = {
     "report": ("report", "report"),
     "compare": ("compare", "compare"),
     "reproduce": ("reproduce", "reproduce"),
+    "study": ("study", "study"),
     "show": ("show", "show"),
     "datasets": ("datasets", "datasets"),
     "list": ("names", "list_registered"),

@@ -107,9 +107,9 @@ def reproduce(
 
     Results are stored as they come: stopped at any moment and started again, it repeats nothing finished.
     """
-    from dichotomies.cli import reproduction
+    from dichotomies.cli import reproduction, trials
 
-    reproduction.check_jobs(jobs)
+    trials.check_jobs(jobs)
     choice = reproduction.choice_of(
         tables=table,
         datasets=dataset,

@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from dichotomies.experiments.subjects import Subject
+    from dichotomies.experiments.plan import Topic
 
 
-def missing(subjects: Sequence[Subject], data_dir: Path | None) -> dict[str, str]:
+def missing(subjects: Sequence[Topic], data_dir: Path | None) -> dict[str, str]:
     """The datasets that cannot be had, each with a sentence that says why and what to do.
 
     Parameters
     ----------
-    subjects : sequence of Subject
+    subjects : sequence of Topic
         Those that are wanted.
     data_dir : path, optional
         The folder of datasets, as in `dichotomies.datasets.load`.

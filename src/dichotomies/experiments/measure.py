@@ -58,7 +58,21 @@ def measure(trial: Trial, *, folds: int = 10, data_dir: Path | None = None) -> R
     """
     peak = PeakMemory()
     data = _prepared(trial, folds, data_dir)
-    classifier = readings.classifier(trial)
+    return Result(trial, **columns_of(readings.classifier(trial), data, peak))
+
+
+def columns_of(classifier: Any, data: PreparedSplit, peak: PeakMemory) -> dict[str, Any]:
+    """Everything measured of a classifier on a split: the columns of `Measured`, without the trial.
+
+    Parameters
+    ----------
+    classifier : NestedDichotomyClassifier
+        Not yet fitted.
+    data : PreparedSplit
+        What it is trained and tested on.
+    peak : PeakMemory
+        Since the trial began.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         begun = time.process_time()
@@ -66,26 +80,25 @@ def measure(trial: Trial, *, folds: int = 10, data_dir: Path | None = None) -> R
         fitted = time.process_time()
         facts = _facts(classifier, data.X_test, data.y_test)
         predicted = time.process_time()
-    return Result(
-        trial,
-        nll=nll_of(facts, CLIP),
-        nll_unclipped=nll_of(facts),
-        accuracy=facts.mean(facts.rank == 0),
-        top5_accuracy=facts.mean(facts.rank < 5),
-        ece=float(expected_error(binned(facts.events(), N_BINS, "uniform"))),
-        brier=facts.mean(facts.brier),
-        mean_depth=float(classifier.tree_.mean_depth),
-        n_train=len(data.y_train),
-        n_test=len(data.y_test),
-        n_classes=len(classifier.classes_),
-        n_features=int(data.X_train.shape[1]),
-        fit_seconds=fitted - begun,
-        predict_seconds=predicted - fitted,
-        peak_memory_mb=peak.megabytes(),
-        warnings="\n".join(dict.fromkeys(" ".join(str(each.message).split()) for each in caught)),
-        finished_at=now(),
-        versions=versions(),
-    )
+    return {
+        "nll": nll_of(facts, CLIP),
+        "nll_unclipped": nll_of(facts),
+        "accuracy": facts.mean(facts.rank == 0),
+        "top5_accuracy": facts.mean(facts.rank < 5),
+        "ece": float(expected_error(binned(facts.events(), N_BINS, "uniform"))),
+        "brier": facts.mean(facts.brier),
+        "mean_depth": float(classifier.tree_.mean_depth),
+        "n_train": len(data.y_train),
+        "n_test": len(data.y_test),
+        "n_classes": len(classifier.classes_),
+        "n_features": int(data.X_train.shape[1]),
+        "fit_seconds": fitted - begun,
+        "predict_seconds": predicted - fitted,
+        "peak_memory_mb": peak.megabytes(),
+        "warnings": "\n".join(dict.fromkeys(" ".join(str(each.message).split()) for each in caught)),
+        "finished_at": now(),
+        "versions": versions(),
+    }
 
 
 def _facts(classifier: Any, X: Matrix, y: LabelArray) -> RowFacts:
@@ -107,8 +120,20 @@ def _facts(classifier: Any, X: Matrix, y: LabelArray) -> RowFacts:
 
 
 @lru_cache(maxsize=1)
-def _loaded(name: str, data_dir: Path | None) -> datasets.Dataset:
+def loaded(name: str, data_dir: Path | None) -> datasets.Dataset:
+    """The dataset, kept until another is asked for."""
     return datasets.load(name, data_dir=data_dir)
+
+
+def split_of(dataset: datasets.Dataset, *, seed: int, repeat: int, fold: int, folds: int) -> datasets.Split:
+    """The rows that one fold of one repeat trains on, and those it tests on."""
+    splits = datasets.splits(dataset, seed=seed, repeats=repeat + 1, folds=folds)
+    for split in splits:
+        if (split.repeat, split.fold) == (repeat, fold):
+            return split
+    raise ValueError(
+        f"The dataset {dataset.name!r} has no fold {fold} of repeat {repeat} with {folds} folds."
+    )
 
 
 def _prepared(trial: Trial, folds: int, data_dir: Path | None) -> PreparedSplit:
@@ -126,12 +151,8 @@ def _prepared_split(
     preparation: tuple[tuple[str, Any], ...],
     data_dir: Path | None,
 ) -> PreparedSplit:
-    dataset = _loaded(name, data_dir)
-    splits = datasets.splits(dataset, seed=seed, repeats=repeat + 1, folds=folds)
-    found = [each for each in splits if (each.repeat, each.fold) == (repeat, fold)]
-    if not found:
-        raise ValueError(f"The dataset {name!r} has no fold {fold} of repeat {repeat} with {folds} folds.")
-    split = found[0]
+    dataset = loaded(name, data_dir)
+    split = split_of(dataset, seed=seed, repeat=repeat, fold=fold, folds=folds)
     # one projection for all that share the split
     X_train, X_test = datasets.features(
         dataset, split, **dict(preparation), seed=derived_seed(seed, name, repeat, fold, "projection")

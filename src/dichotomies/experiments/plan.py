@@ -4,23 +4,49 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dichotomies.experiments.time_left import TimeLeft, in_words, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from dichotomies.experiments.grid import Choice
-    from dichotomies.experiments.result import Result
-    from dichotomies.experiments.subjects import Subject
+    from dichotomies.experiments.result import Measured
+    from dichotomies.experiments.time_left import Kind
+    from dichotomies.experiments.trial import AnyTrial
+
+
+class Topic(Protocol):
+    """A dataset that trials are about."""
+
+    @property
+    def dataset(self) -> str:
+        """Its name in `dichotomies.datasets`."""
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+
+    def names(self) -> dict[str, str]:
+        """What machines call it."""
+
+
+class Choice(Protocol):
+    """What is wanted: datasets, and trials on them."""
+
+    @property
+    def subjects(self) -> Sequence[Topic]:
+        """The datasets."""
+
+    def trials(self) -> Sequence[AnyTrial]:
+        """The trials, in the order in which they are run."""
 
 
 @dataclass(frozen=True)
 class Share:
     """The trials of one dataset: all of them, and how many are to be run."""
 
-    subject: Subject
+    subject: Topic
     trials: int
     to_run: int
 
@@ -57,10 +83,7 @@ class Plan:
     def document(self) -> dict[str, Any]:
         """The plan for machines: plain dictionaries, lists and numbers."""
         return {
-            "datasets": [
-                {"dataset": share.subject.dataset, "row": share.subject.row, **share.counts()}
-                for share in self.shares
-            ],
+            "datasets": [{**share.subject.names(), **share.counts()} for share in self.shares],
             "trials": self.trials,
             "finished": self.trials - self.to_run,
             "to_run": self.to_run,
@@ -78,22 +101,29 @@ class Plan:
         return "\n".join([*lines, f"In all {self.to_run} of {self.trials} trials to run; time: {time}."])
 
 
-def plan_of(choice: Choice, known: Sequence[Result], n_jobs: int) -> Plan:
+def plan_of(
+    choice: Choice,
+    known: Sequence[Measured[Any]],
+    n_jobs: int,
+    prior: Callable[[Kind], float] | None = None,
+) -> Plan:
     """What is left of a choice.
 
     Parameters
     ----------
     choice : Choice
         What is wanted.
-    known : sequence of Result
+    known : sequence of results
         What is finished, of this choice or another: all of it tells how long trials take.
     n_jobs : int
         Processes.
+    prior : callable, optional
+        Seconds that a trial of a kind is thought to take, as in `TimeLeft`.
     """
     finished, trials = {result.trial for result in known}, choice.trials()
     waiting = [trial for trial in trials if trial not in finished]
     total, left = (Counter(trial.dataset for trial in each) for each in (trials, waiting))
-    seconds = TimeLeft(known).seconds(Counter(map(kind_of, waiting)))
+    seconds = TimeLeft(known, prior).seconds(Counter(map(kind_of, waiting)))
     return Plan(
         tuple(Share(each, total[each.dataset], left[each.dataset]) for each in choice.subjects),
         None if seconds is None else seconds / n_jobs,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 from dichotomies.experiments.time_left import Kind, TimeLeft, in_words, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from dichotomies.experiments.result import Result
-    from dichotomies.experiments.trial import Trial
+    from dichotomies.experiments.result import Measured
+    from dichotomies.experiments.trial import AnyTrial
 
 #: Seconds between lines where there is no terminal.
 _EVERY = 30.0
@@ -28,29 +28,36 @@ class Account:
         Earlier results, to judge by.
     n_jobs : int
         Processes at work.
+    prior : callable, optional
+        Seconds that a trial of a kind is thought to take, as in `TimeLeft`.
     """
 
-    def __init__(self, results: Iterable[Result], n_jobs: int) -> None:
-        self._time = TimeLeft(results)
+    def __init__(
+        self,
+        results: Iterable[Measured[Any]],
+        n_jobs: int,
+        prior: Callable[[Kind], float] | None = None,
+    ) -> None:
+        self._time = TimeLeft(results, prior)
         self._n_jobs = n_jobs
         self._begun = time.monotonic()
         self._used = 0.0
         self._left: Counter[Kind] = Counter()
         self.total = self.done = self.failed = 0
 
-    def begin(self, waiting: Sequence[Trial]) -> None:
+    def begin(self, waiting: Sequence[AnyTrial]) -> None:
         """Take note of what is to be run."""
         self._left, self.total = Counter(map(kind_of, waiting)), len(waiting)
         self._begun = time.monotonic()
 
-    def finished(self, result: Result) -> None:
+    def finished(self, result: Measured[Any]) -> None:
         """Take note of a result."""
         self._time.note(result)
         self._used += result.seconds
         self._left[kind_of(result.trial)] -= 1
         self.done += 1
 
-    def fail(self, trial: Trial) -> None:
+    def fail(self, trial: AnyTrial) -> None:
         """Take note of a failure."""
         self._left[kind_of(trial)] -= 1
         self.failed += 1
@@ -96,13 +103,13 @@ class LineWatcher:
     def __exit__(self, *exception: object) -> None:
         pass
 
-    def begin(self, waiting: Sequence[Trial]) -> None:
+    def begin(self, waiting: Sequence[AnyTrial]) -> None:
         """Tell how much there is to do."""
         self._account.begin(waiting)
         if waiting:
             self._tell(str(self._account))
 
-    def finished(self, result: Result) -> None:
+    def finished(self, result: Measured[Any]) -> None:
         """Tell how far it is, now and then and at the end."""
         self._account.finished(result)
         now, all_done = time.monotonic(), self._account.done + self._account.failed == self._account.total
@@ -110,7 +117,7 @@ class LineWatcher:
             self._told = now
             self._tell(str(self._account))
 
-    def failed(self, trial: Trial, sentence: str) -> None:
+    def failed(self, trial: AnyTrial, sentence: str) -> None:
         """Tell of the failure."""
         self._account.fail(trial)
         self._tell(failure_line(trial, sentence))
@@ -145,18 +152,17 @@ class BarWatcher:
     def __exit__(self, *exception: object) -> None:
         self._bar.stop()
 
-    def begin(self, waiting: Sequence[Trial]) -> None:
+    def begin(self, waiting: Sequence[AnyTrial]) -> None:
         """Draw the empty bar."""
         self._account.begin(waiting)
         self._draw("")
 
-    def finished(self, result: Result) -> None:
+    def finished(self, result: Measured[Any]) -> None:
         """Draw the bar a little fuller."""
         self._account.finished(result)
-        trial = result.trial
-        self._draw(f"; {trial.dataset}, {trial.base}")
+        self._draw(f"; {', '.join(kind_of(result.trial)[:2])}")
 
-    def failed(self, trial: Trial, sentence: str) -> None:
+    def failed(self, trial: AnyTrial, sentence: str) -> None:
         """Print the failure above the bar."""
         self._account.fail(trial)
         self._bar.console.print(failure_line(trial, sentence), markup=False, highlight=False)
@@ -171,9 +177,6 @@ class BarWatcher:
         )
 
 
-def failure_line(trial: Trial, sentence: str) -> str:
+def failure_line(trial: AnyTrial, sentence: str) -> str:
     """A failure in one line."""
-    return (
-        f"failed: {trial.dataset}, {trial.base}, {trial.scheme}, {trial.reading}, repeat {trial.repeat}, "
-        f"fold {trial.fold}: {sentence}"
-    )
+    return f"failed: {trial}: {sentence}"

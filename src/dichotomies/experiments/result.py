@@ -8,14 +8,16 @@ import platform
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
-from dichotomies.experiments.trial import Trial
+from dichotomies.experiments.trial import AnyTrial, Trial
+
+T = TypeVar("T", bound=AnyTrial)
 
 
 @dataclass(frozen=True)
-class Result:
-    """The numbers of one trial; the names are the columns of the store.
+class Measured(Generic[T]):
+    """The numbers of one trial, of whatever kind; the names are the columns of the store.
 
     Attributes
     ----------
@@ -46,7 +48,7 @@ class Result:
         Versions of Python and of the libraries, as a JSON object.
     """
 
-    trial: Trial
+    trial: T
     nll: float
     nll_unclipped: float
     accuracy: float
@@ -73,7 +75,13 @@ class Result:
     @classmethod
     def columns(cls) -> tuple[str, ...]:
         """The names of the columns, those of the trial first."""
-        return (*Trial.columns(), *(field.name for field in fields(cls) if field.name != "trial"))
+        own = (field.name for field in fields(cls) if field.name != "trial")
+        return (*cls.trial_type().columns(), *own)
+
+    @classmethod
+    def trial_type(cls) -> type[T]:
+        """The kind of trial that was run."""
+        raise NotImplementedError
 
     def values(self) -> tuple[Any, ...]:
         """The values, in the order of `columns`."""
@@ -81,15 +89,25 @@ class Result:
         return (*self.trial.values(), *own)
 
     @classmethod
-    def from_values(cls, values: tuple[Any, ...]) -> Result:
+    def from_values(cls, values: tuple[Any, ...]) -> Self:
         """The result with these values, in the order of `columns`."""
-        n = len(Trial.columns())
-        return cls(Trial(*values[:n]), *values[n:])
+        n = len(cls.trial_type().columns())
+        return cls(cls.trial_type()(*values[:n]), *values[n:])
 
     @property
     def seconds(self) -> float:
         """Processor time of training and prediction together."""
         return self.fit_seconds + self.predict_seconds
+
+
+@dataclass(frozen=True)
+class Result(Measured[Trial]):
+    """The numbers of one trial of the paper's grid; see `Measured`."""
+
+    @classmethod
+    def trial_type(cls) -> type[Trial]:
+        """The kind of trial that was run."""
+        return Trial
 
 
 #: Those that tell how good the classifier is: the same in every run of the same trial.

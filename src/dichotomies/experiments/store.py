@@ -1,9 +1,9 @@
 """The store of results: one SQLite file, safe against being killed at any moment.
 
 The file has three tables. ``results`` holds one row per finished trial, under the columns of
-`Result`; the columns of `Trial` are its key. ``failures`` holds the trials that ended with an error, under
-the same key, with the error in words, until they succeed. ``about`` holds what is true of the whole file,
-such as the number of folds.
+its kind of result; the columns of the trial are its key. ``failures`` holds the trials that ended with an
+error, under the same key, with the error in words, until they succeed. ``about`` holds what is true of the
+whole file, such as the number of folds.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import sqlite3
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_type_hints
 
-from dichotomies.experiments.result import Result, now, versions
-from dichotomies.experiments.trial import Trial
+from dichotomies.experiments.result import Measured, Result, now, versions
+from dichotomies.experiments.trial import AnyTrial, Trial
 
 if TYPE_CHECKING:
     import os
@@ -28,22 +28,25 @@ _SQL_TYPES = {str: "TEXT", int: "INTEGER", float: "REAL"}
 #: Seconds to wait while another process writes.
 _PATIENCE = 60.0
 
+T = TypeVar("T", bound=AnyTrial)
+R = TypeVar("R", bound=Measured[Any])
+
 
 class StoreError(OSError):
     """A store that cannot be used; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
-class Failure:
+class Failure(Generic[T]):
     """A trial that ended with an error."""
 
-    trial: Trial
+    trial: T
     sentence: str
     finished_at: str
 
 
-class Store:
-    """Results in a file, appended one at a time.
+class ResultStore(Generic[T, R]):
+    """Results of one kind in a file, appended one at a time.
 
     Every result is a transaction of its own, written through to the disk before `add` returns: a process
     killed at any moment, also in the midst of writing, leaves every result whole or absent. Several
@@ -53,21 +56,16 @@ class Store:
     ----------
     path : path
         The file; made where there is none.
+    of : type
+        The kind of result.
     must_exist : bool, default=False
         Whether a missing or empty file is an error; nothing is then made.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from dichotomies.experiments.store import Store
-    >>> with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "results.sqlite") as store:
-    ...     len(store.finished())
-    0
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], of: type[R], *, must_exist: bool = False) -> None:
         self.path = path
+        self._of: type[R] = of
+        self._key = of.trial_type().columns()
         with self._in_sentences():
             mode = "rw" if must_exist else "rwc"
             self._connection = sqlite3.connect(
@@ -93,37 +91,41 @@ class Store:
         """Close the file."""
         self._connection.close()
 
-    def add(self, result: Result) -> None:
+    def add(self, result: R) -> None:
         """Append a result; nothing happens where the trial has one."""
+        key, matches = ", ".join(self._key), " AND ".join(f"{name} = ?" for name in self._key)
         with self._transaction() as connection:
             connection.execute(
-                f"INSERT INTO results VALUES ({_marks(Result.columns())}) ON CONFLICT ({_KEY}) DO NOTHING",
+                f"INSERT INTO results VALUES ({_marks(self._of.columns())}) ON CONFLICT ({key}) DO NOTHING",
                 result.values(),
             )
-            connection.execute(f"DELETE FROM failures WHERE {_KEY_MATCHES}", result.trial.values())
+            connection.execute(f"DELETE FROM failures WHERE {matches}", result.trial.values())
 
-    def add_failure(self, trial: Trial, sentence: str) -> None:
+    def add_failure(self, trial: T, sentence: str) -> None:
         """Note that a trial ended with an error, in place of an earlier note."""
         with self._transaction() as connection:
             values = (*trial.values(), sentence, now(), versions())
             connection.execute(f"INSERT OR REPLACE INTO failures VALUES ({_marks(values)})", values)
 
-    def finished(self) -> set[Trial]:
+    def finished(self) -> set[T]:
         """The trials that have a result."""
-        return {Trial(*row) for row in self._read(f"SELECT {', '.join(Trial.columns())} FROM results")}
+        return {self._trial(row) for row in self._read(f"SELECT {', '.join(self._key)} FROM results")}
 
-    def rows(self) -> list[Result]:
+    def rows(self) -> list[R]:
         """All results, in the order of their trials."""
-        columns, key = ", ".join(Result.columns()), ", ".join(Trial.columns())
-        return [
-            Result.from_values(row) for row in self._read(f"SELECT {columns} FROM results ORDER BY {key}")
-        ]
+        columns, key = ", ".join(self._of.columns()), ", ".join(self._key)
+        found = self._read(f"SELECT {columns} FROM results ORDER BY {key}")
+        return [self._of.from_values(row) for row in found]
 
-    def failures(self) -> list[Failure]:
+    def failures(self) -> list[Failure[T]]:
         """The trials that ended with an error and have not succeeded since."""
-        n, key = len(Trial.columns()), ", ".join(Trial.columns())
+        n, key = len(self._key), ", ".join(self._key)
         found = self._read(f"SELECT {key}, sentence, finished_at FROM failures ORDER BY {key}")
-        return [Failure(Trial(*row[:n]), *row[n:]) for row in found]
+        return [Failure(self._trial(row[:n]), *row[n:]) for row in found]
+
+    def _trial(self, values: tuple[Any, ...]) -> T:
+        trial: T = self._of.trial_type()(*values)
+        return trial
 
     def settle(self, name: str, value: int) -> None:
         """Fix something for the whole file, or refuse where it was fixed differently.
@@ -171,10 +173,18 @@ class Store:
                 f"{self.path} was written by a newer version of dichotomies (its tables are of version "
                 f"{version}, this one knows {SCHEMA_VERSION}): upgrade dichotomies, or name another file."
             )
+        elif self._columns() != self._of.columns():
+            raise StoreError(
+                f"{self.path} holds results of another kind: name the file of this command, or a new one."
+            )
+
+    def _columns(self) -> tuple[str, ...]:
+        """The columns that the file has."""
+        return tuple(row[1] for row in self._read("PRAGMA table_info(results)"))
 
     def _make(self) -> None:
         with self._transaction() as connection:
-            for statement in _SCHEMA:  # "if not exists": another process may have been faster
+            for statement in _schema(self._of):  # "if not exists": another process may have been faster
                 connection.execute(statement)
 
     def _pragma(self, name: str) -> int:
@@ -199,6 +209,30 @@ class Store:
             yield
         except sqlite3.DatabaseError as error:
             raise StoreError(f"{self.path} {_reason(error)} (SQLite: {error}).") from error
+
+
+class Store(ResultStore[Trial, Result]):
+    """The store of the paper's trials.
+
+    Parameters
+    ----------
+    path : path
+        The file; made where there is none.
+    must_exist : bool, default=False
+        Whether a missing or empty file is an error; nothing is then made.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from dichotomies.experiments.store import Store
+    >>> with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "results.sqlite") as store:
+    ...     len(store.finished())
+    0
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False) -> None:
+        super().__init__(path, Result, must_exist=must_exist)
 
 
 def _reason(error: sqlite3.DatabaseError) -> str:
@@ -236,13 +270,15 @@ def _columns_of(record: type) -> str:
     return ", ".join(f"{name} {_SQL_TYPES[types[name]]} NOT NULL" for name in names)
 
 
-_KEY = ", ".join(Trial.columns())
-_KEY_MATCHES = " AND ".join(f"{name} = ?" for name in Trial.columns())
-_SCHEMA = (
-    f"CREATE TABLE IF NOT EXISTS results ({_columns_of(Trial)}, {_columns_of(Result)}, PRIMARY KEY ({_KEY}))",
-    f"CREATE TABLE IF NOT EXISTS failures ({_columns_of(Trial)}, sentence TEXT NOT NULL, "
-    f"finished_at TEXT NOT NULL, versions TEXT NOT NULL, PRIMARY KEY ({_KEY}))",
-    "CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value INTEGER NOT NULL)",
-    f"PRAGMA application_id = {_APPLICATION_ID}",
-    f"PRAGMA user_version = {SCHEMA_VERSION}",
-)
+def _schema(of: type[Measured[Any]]) -> tuple[str, ...]:
+    """The statements that make an empty file a store of these results."""
+    trial = of.trial_type()
+    columns, key = _columns_of(trial), ", ".join(trial.columns())
+    return (
+        f"CREATE TABLE IF NOT EXISTS results ({columns}, {_columns_of(of)}, PRIMARY KEY ({key}))",
+        f"CREATE TABLE IF NOT EXISTS failures ({columns}, sentence TEXT NOT NULL, "
+        f"finished_at TEXT NOT NULL, versions TEXT NOT NULL, PRIMARY KEY ({key}))",
+        "CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value INTEGER NOT NULL)",
+        f"PRAGMA application_id = {_APPLICATION_ID}",
+        f"PRAGMA user_version = {SCHEMA_VERSION}",
+    )

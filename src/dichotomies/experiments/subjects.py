@@ -35,6 +35,10 @@ class Subject:
         """What tables call it."""
         return f"{self.dataset}, standing in for {self.row}" if self.stands_in else self.row
 
+    def names(self) -> dict[str, str]:
+        """What machines call it."""
+        return {"dataset": self.dataset, "row": self.row}
+
 
 _STAND_INS = {
     "devanagari": "nhcd",

@@ -3,43 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from dichotomies.experiments.result import Result
-    from dichotomies.experiments.trial import Trial
+    from dichotomies.experiments.result import Measured
+    from dichotomies.experiments.trial import AnyTrial
 
-
-class Kind(NamedTuple):
-    """What the time a trial takes depends on, the weightiest first."""
-
-    dataset: str
-    base: str
-    scheme: str
-    reading: str
+#: What the time a trial takes depends on, the weightiest first.
+Kind: TypeAlias = tuple[str, ...]
+#: Likenesses of so many parts, dataset and learner, tell more than what was thought before.
+_CLOSE = 2
 
 
 class TimeLeft:
     """An estimate of processor time, by the mean of like trials.
 
-    Like trials share dataset, base learner, reading and scheme; where there are none, dataset, base
-    learner and scheme; then dataset and base learner; then the dataset; then nothing.
+    Like trials share their whole kind, such as dataset, base learner, scheme and reading; where there are
+    none, dataset, base learner and scheme; then dataset and base learner; then the dataset; then nothing.
 
     Parameters
     ----------
     results : iterable of Result
         Trials that are done.
+    prior : callable, optional
+        Seconds that a trial of a kind is thought to take before one of its dataset and learner is done.
     """
 
-    def __init__(self, results: Iterable[Result] = ()) -> None:
+    def __init__(
+        self, results: Iterable[Measured[Any]] = (), prior: Callable[[Kind], float] | None = None
+    ) -> None:
+        self._prior = prior
         self._sums: dict[tuple[str, ...], float] = defaultdict(float)
         self._counts: Counter[tuple[str, ...]] = Counter()
         for result in results:
             self.note(result)
 
-    def note(self, result: Result) -> None:
+    def note(self, result: Measured[Any]) -> None:
         """Learn from one more trial."""
         for likeness in _likenesses(kind_of(result.trial)):
             self._sums[likeness] += result.seconds
@@ -47,23 +48,25 @@ class TimeLeft:
 
     def seconds(self, kinds: Mapping[Kind, int]) -> float | None:
         """Processor time of so many trials of these kinds; None where nothing is known yet."""
-        if not self._counts:
+        if not self._counts and self._prior is None:
             return None
         return sum(times * self._expected(kind) for kind, times in kinds.items() if times)
 
     def _expected(self, kind: Kind) -> float:
-        known = next(each for each in _likenesses(kind) if each in self._counts)
+        known = next((each for each in _likenesses(kind) if each in self._counts), ())
+        if self._prior is not None and len(known) < _CLOSE:
+            return self._prior(kind)
         return self._sums[known] / self._counts[known]
 
 
-def kind_of(trial: Trial) -> Kind:
+def kind_of(trial: AnyTrial) -> Kind:
     """What the time a trial takes depends on."""
-    return Kind(trial.dataset, trial.base, trial.scheme, trial.reading)
+    return trial.kind()
 
 
 def _likenesses(kind: Kind) -> Iterator[tuple[str, ...]]:
     """What kinds may have in common, the closest first."""
-    return (tuple(kind)[:shared] for shared in range(len(kind), -1, -1))
+    return (kind[:shared] for shared in range(len(kind), -1, -1))
 
 
 def in_words(seconds: float) -> str:

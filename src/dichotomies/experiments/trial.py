@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import astuple, dataclass, fields
 
 
+class AnyTrial(ABC):
+    """What every trial is: a frozen dataclass of texts and whole numbers, the key of its result.
+
+    Subclasses have at least the fields `dataset`, `repeat` and `seed`.
+    """
+
+    dataset: str
+    repeat: int
+    seed: int
+
+    @classmethod
+    def columns(cls) -> tuple[str, ...]:
+        """The names of the fields."""
+        return tuple(field.name for field in fields(cls))  # type: ignore[arg-type]
+
+    def values(self) -> tuple[str | int, ...]:
+        """The fields' values, in the order of `columns`."""
+        return astuple(self)  # type: ignore[call-overload, no-any-return]
+
+    @abstractmethod
+    def kind(self) -> tuple[str, ...]:
+        """What the time it takes depends on, the weightiest first: the dataset and the learner lead."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """All of it but the seed, in a line."""
+
+
 @dataclass(frozen=True, order=True)
-class Trial:
+class Trial(AnyTrial):
     """What is run, completely: the same trial gives the same numbers.
 
     Attributes
@@ -35,11 +64,9 @@ class Trial:
     fold: int
     seed: int = 0
 
-    @classmethod
-    def columns(cls) -> tuple[str, ...]:
-        """The names of the fields."""
-        return tuple(field.name for field in fields(cls))
+    def kind(self) -> tuple[str, ...]:
+        """Dataset, base learner, scheme and reading."""
+        return (self.dataset, self.base, self.scheme, self.reading)
 
-    def values(self) -> tuple[str | int, ...]:
-        """The fields' values, in the order of `columns`."""
-        return astuple(self)
+    def __str__(self) -> str:
+        return f"{', '.join(self.kind())}, repeat {self.repeat}, fold {self.fold}"

@@ -1,0 +1,1 @@
+"""A study of all structures, base learners and calibrations, compared."""
