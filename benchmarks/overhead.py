@@ -50,7 +50,9 @@ def _omniglot() -> tuple[FloatArray, LabelArray, FloatArray]:
 
 def _race(learner: Any, data: tuple[FloatArray, LabelArray, FloatArray], repeats: int) -> list[str]:
     X, y, X_test = data
-    ours = NestedDichotomyClassifier(learner, external_calibration=None, learner="clones", random_state=0)
+    ours = NestedDichotomyClassifier(
+        learner, "random", external_calibration=None, learner="clones", random_state=0
+    )
     ours.fit(X, y)
     theirs = RecursiveNestedDichotomy(learner, ours.tree_.to_nested()).fit(X, y)
     difference = np.abs(ours.predict_proba(X_test) - theirs.predict_proba(X_test)).max()

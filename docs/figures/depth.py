@@ -26,7 +26,9 @@ def cuts() -> tuple[DepthCuts, DepthCuts]:
     """Train a random tree on drawers 1 to 15; cut it at some depths and at all, on the other drawers."""
     data = load("omniglot")
     train = data.extra["drawer"] <= 15
-    clf = NestedDichotomyClassifier(LogisticRegression(C=0.1, max_iter=1000), random_state=0, verbose=1)
+    clf = NestedDichotomyClassifier(
+        LogisticRegression(C=0.1, max_iter=1000), "random", random_state=0, verbose=1
+    )
     model = make_pipeline(StandardScaler(), clf).fit(data.X[train], data.y[train])
     test = data.X[~train], data.y[~train]
     return depth_cuts(model, *test, depths=SMALL_MULTIPLES), depth_cuts(model, *test)

@@ -52,7 +52,9 @@ def depth() -> DepthReliabilityDisplay:
     data = load("kanji_fonts")
     few = np.isin(data.y, np.unique(data.y)[:1000])
     X, y, test = data.X[few] / 15, data.y[few], data.extra["font"][few] % 10 == 0
-    clf = NestedDichotomyClassifier(LogisticRegression(max_iter=1000), random_state=0).fit(X[~test], y[~test])
+    clf = NestedDichotomyClassifier(LogisticRegression(max_iter=1000), "random", random_state=0).fit(
+        X[~test], y[~test]
+    )
     print("| depth | paper, before | ours, before | paper, after | ours, after |")
     print("| --- | --- | --- | --- | --- |")
     cuts = depth_cuts(clf, X[test], y[test], depths=sorted({*range(1, 7), *PANELS}))

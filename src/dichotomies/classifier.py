@@ -37,7 +37,7 @@ class NestedDichotomyClassifier(DichotomyEstimator):
         Trained at every node, as a clone of it would be; it gets two classes, 0 and 1, and numeric arrays,
         also where `X` is a data frame. It must be able to give probabilities, or scores that
         `internal_calibration` makes probabilities of. None means `LogisticRegression()`.
-    structure : str, structure, ClassTree or nested lists of labels, default="random"
+    structure : str, structure, ClassTree or nested lists of labels, default="auto"
         The tree: the name of a way to grow one (``dichotomies list`` shows them), an object that grows
         one, or the tree itself, which must have a leaf for every label in `y` (leaves for labels that do
         not occur are left out). Give a very deep tree as a `ClassTree`: Python cannot copy lists nested
@@ -118,7 +118,7 @@ class NestedDichotomyClassifier(DichotomyEstimator):
     def __init__(
         self,
         estimator: Any = None,
-        structure: Any = "random",
+        structure: Any = "auto",
         *,
         internal_calibration: Any = None,
         external_calibration: Any = "vector",

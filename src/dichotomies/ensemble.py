@@ -16,6 +16,7 @@ from dichotomies.persistence import Estimator, savable
 from dichotomies.persistence.checks import expect, expect_type
 from dichotomies.pooling import check_pooling
 from dichotomies.structures import resolve
+from dichotomies.structures.auto import Auto
 
 if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, IntArray
@@ -38,8 +39,9 @@ class NestedDichotomyEnsemble(DichotomyEstimator):
     ----------
     estimator : scikit-learn classifier, default=None
         Trained at every node, see `NestedDichotomyClassifier`. None means `LogisticRegression()`.
-    structure : str or structure, default="random-pair"
-        How trees are grown. Structures without chance give different trees because each sees other features.
+    structure : str or structure, default="auto"
+        How trees are grown; "auto" is "random-pair" here. Structures without chance give different trees as
+        well, because each tree sees other features.
     n_estimators : int, default=10
         How many trees.
     max_features : float, default=0.5
@@ -117,7 +119,7 @@ class NestedDichotomyEnsemble(DichotomyEstimator):
     def __init__(
         self,
         estimator: Any = None,
-        structure: Any = "random-pair",
+        structure: Any = "auto",
         *,
         n_estimators: int = 10,
         max_features: float = 0.5,
@@ -163,7 +165,7 @@ class NestedDichotomyEnsemble(DichotomyEstimator):
         return super()._plan(member=member, pooling=self.pooling, **others)
 
     def _grow(self, task: GrowingTask, rng: Any) -> Forest:
-        structure = resolve(self.structure)
+        structure = Auto(diverse=True) if self.structure == "auto" else resolve(self.structure)
         trees = [
             structure.grow_from(self._with_some_features(task, rng), rng) for _ in range(self.n_estimators)
         ]

@@ -184,11 +184,22 @@ def test_balance_is_a_number_from_zero_to_one(name, rng):
 
 
 @pytest.mark.parametrize("name", LOOKING)
-def test_features_that_have_no_centroid_are_refused_in_a_sentence(name, rng):
-    X, y = clouds(rng, 5)
-    X[3, 2] = np.nan
-    with pytest.raises(ValueError, match=r"X contains NaN or infinity: fill the gaps, or choose"):
-        quickly(name).grow(X, y, random_state=0)
+@pytest.mark.parametrize("container", [np.asarray, csr_array])
+def test_gaps_are_filled_with_the_mean_of_the_feature(name, container, rng):
+    X, y = clouds(rng, 20)
+    holes = X.copy()
+    holes[rng.random(X.shape) < 0.1] = np.nan
+    holes[3, 2], holes[:, 5] = np.inf, np.nan
+    known = np.where(np.isfinite(holes), holes, np.nan)
+    mean = np.append(np.nanmean(known[:, :5], axis=0), 0.0)
+    filled = np.where(np.isfinite(holes), holes, mean)
+    grown = [quickly(name).grow(container(each), y, random_state=0) for each in (holes, filled)]
+    assert grown[0] == grown[1]
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_features_that_are_not_there_are_refused_in_a_sentence(name, rng):
+    _, y = clouds(rng, 5)
     if name != "hierarchy":
         with pytest.raises(ValueError, match=r"looks at the features, but X is None"):
             quickly(name).grow(None, y, random_state=0)

@@ -12,7 +12,7 @@ EXAMPLE = "Example: dichotomies demo --structure class-balanced"
 
 @in_a_sentence
 def demo(
-    structure: Annotated[str, typer.Option(help="How to grow the tree; see 'dichotomies list'.")] = "random",
+    structure: Annotated[str, typer.Option(help="How to grow the tree; see 'dichotomies list'.")] = "auto",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the tree and of the train/test split.")] = 0,
     debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
 ) -> None:

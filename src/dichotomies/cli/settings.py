@@ -36,7 +36,7 @@ class Settings:
 
     estimator: str = "logistic"
     param: dict[str, Any] = field(default_factory=dict)
-    structure: str = "random"
+    structure: str = "auto"
     internal: str = NONE
     external: str = "vector"
     cv: int = 3

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from dichotomies._registry import Registry
 from dichotomies.persistence import CATALOGUE, Estimator
-from dichotomies.structures.class_sums import is_sparse
+from dichotomies.structures.class_sums import is_sparse, without_gaps
 from dichotomies.tree import ClassTree
 
 if TYPE_CHECKING:
@@ -60,6 +60,16 @@ class GrowingTask:
     def n_classes(self) -> int:
         """Number of classes to arrange."""
         return len(self.classes)
+
+    @cached_property
+    def features(self) -> Matrix:
+        """The features, gaps filled, for structures that compare the mean features of the classes."""
+        if self.X is None:
+            raise ValueError(
+                "This structure looks at the features, but X is None: give the features, or choose a "
+                "structure that only counts rows, such as 'class-balanced' or 'huffman'."
+            )
+        return without_gaps(self.X)
 
     @cached_property
     def weight_of_class(self) -> FloatArray:

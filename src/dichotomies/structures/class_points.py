@@ -11,7 +11,7 @@ from scipy.sparse import csc_array, csr_array
 from dichotomies.structures.class_sums import class_sums, is_sparse, row_chunks
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies._typing import FloatArray, IntArray
     from dichotomies.structures.base import GrowingTask
     from dichotomies.structures.class_sums import ClassSums
 
@@ -117,7 +117,7 @@ def _whitened(task: GrowingTask, sums: ClassSums) -> FloatArray:
 
 def _total_scatter(task: GrowingTask, axes: _Axes | None, centre: FloatArray) -> FloatArray:
     """Weighted sum of squares and products of the rows' deviations from `centre`."""
-    X: Matrix = csr_array(task.X) if is_sparse(task.X) else np.asarray(task.X)
+    X = task.features
     scatter: FloatArray = np.zeros((len(centre), len(centre)))
     for rows in row_chunks(X, 8 * len(centre)):
         part: Any = X[rows] if axes is None else axes.project(X[rows])

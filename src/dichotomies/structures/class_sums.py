@@ -50,28 +50,26 @@ def is_sparse(matrix: Any) -> bool:
 
 def class_sums(task: GrowingTask) -> ClassSums:
     """Sum the rows of every class; with sparse rows, nothing dense of classes times features is made."""
-    check_features(task.X)
-    X = csr_array(task.X) if is_sparse(task.X) else np.asarray(task.X)
-    total = _indicator(task) @ X
+    total = _indicator(task) @ task.features
     order = _order_by_content(total, task)
     total, weight = total[order], task.weight_of_class[order]
     overall = total.sum(axis=0) / max(weight.sum(), np.finfo(float).tiny)
     return ClassSums(order, weight, _means(total, weight, np.asarray(overall)))
 
 
-def check_features(X: Matrix) -> None:
-    """Refuse features that have no centroid."""
-    if X is None:
-        raise ValueError(
-            "This structure looks at the features, but X is None: give the features, or choose a structure "
-            "that only counts rows, such as 'class-balanced' or 'huffman'."
-        )
-    values = X.data if is_sparse(X) else np.asarray(X)
-    if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
-        raise ValueError(
-            "This structure compares the mean features of the classes, but X contains NaN or infinity: fill "
-            "the gaps, or choose a structure that does not look at X, such as 'class-balanced' or 'random'."
-        )
+def without_gaps(X: Any) -> Any:
+    """Features as a CSR or dense matrix; NaN and infinity become the mean of what the feature has besides."""
+    X = csr_array(X) if is_sparse(X) else np.asarray(X)
+    values = X.data if is_sparse(X) else X
+    if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
+        return X
+    is_known = np.isfinite(values)
+    column = X.indices if is_sparse(X) else np.broadcast_to(np.arange(X.shape[1]), X.shape)
+    counts = np.bincount(column[is_known], minlength=X.shape[1])
+    sums = np.bincount(column[is_known], values[is_known], minlength=X.shape[1])
+    mean = sums / np.maximum(counts, 1)
+    filled = np.where(is_known, values, mean[column])
+    return csr_array((filled, X.indices, X.indptr), shape=X.shape) if is_sparse(X) else filled
 
 
 def row_chunks(X: Matrix, bytes_per_row: int) -> Iterator[slice]:

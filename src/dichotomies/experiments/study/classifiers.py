@@ -39,8 +39,8 @@ HIERARCHIES: dict[str, dict[str, Any]] = {
 
 
 def structures() -> list[str]:
-    """All structures, the reference first, then by name."""
-    return [REFERENCE, *(name for name in STRUCTURES.names() if name != REFERENCE)]
+    """All structures, the reference first, then by name; "auto" is one of the others."""
+    return [REFERENCE, *(name for name in STRUCTURES.names() if name not in (REFERENCE, "auto"))]
 
 
 class Clocked(Structure):
