@@ -70,8 +70,19 @@ def text(name: str, *, weighted: bool, n_classes: int | None = None) -> Problem:
     few = np.isin(data.y, np.unique(data.y)[:n_classes])
     X, codes = data.X[few], np.unique(data.y[few], return_inverse=True)[1]
     problem = _divided(name, X, codes, hold_out(codes, 0.1, np.random.RandomState(0)))
-    if not weighted:
-        return problem
+    return _weighted(problem) if weighted else problem
+
+
+def own_split(name: str) -> Problem:
+    """Short texts, weighted, on the training and test rows that the data come with."""
+    data = load(name)
+    codes = np.unique(data.y, return_inverse=True)[1]
+    train, test = data.extra["train_idx"], data.extra["test_idx"]
+    return _weighted(Problem(name, data.X[train], codes[train], data.X[test], codes[test]))
+
+
+def _weighted(problem: Problem) -> Problem:
+    """Log TF-IDF, unit rows."""
     weighting = TfidfTransformer(sublinear_tf=True).fit(problem.X)
     X, X_test = weighting.transform(problem.X), weighting.transform(problem.X_test)
-    return Problem(name, X, problem.y, X_test, problem.y_test)
+    return Problem(problem.name, X, problem.y, X_test, problem.y_test)

@@ -131,7 +131,10 @@ def test_the_summary_says_what_was_fitted(digit_files, tmp_path):
         "rows": 600,
         "features": 64,
         "classes": 10,
+        "trees": 1,
         "depth": tree.max_depth,
+        "nodes": 9,
+        "different_nodes": 9,
     }
     said = run("fit", digit_files.train, "--label", "digit", "-o", output)
     assert "600 rows" in said.stdout

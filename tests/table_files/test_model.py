@@ -108,6 +108,19 @@ def test_a_calibrated_classifier_reads_the_columns_of_the_one_it_wraps(iris):
     np.testing.assert_array_equal(log_proba, calibrated.predict_log_proba(frame))
 
 
+def test_the_top_k_are_the_most_probable_whether_the_classifier_finds_them_or_not(iris):
+    X, y = iris
+    found = NestedDichotomyClassifier(random_state=0).fit(X, y)
+    sorted_here = CalibratedClassifier(GaussianNB().fit(X[::2], y[::2])).fit(X[1::2], y[1::2])
+    for clf in (found, sorted_here):
+        proba = clf.predict_proba(X)
+        order = np.argsort(-proba, axis=1, kind="stable")
+        for k in (1, 2, 9):
+            labels, best = TableModel(clf).predict_top_k(Table(X), k)
+            np.testing.assert_array_equal(labels, clf.classes_[order[:, :k]])
+            np.testing.assert_array_equal(best, np.take_along_axis(proba, order[:, :k], axis=1))
+
+
 def test_labels_are_known_by_their_text():
     clf = NestedDichotomyClassifier().fit([[0.0], [1.0], [2.0]] * 4, [5, 7, 11] * 4)
     assert TableModel.of(clf).codes(np.array(["11", "5", "011", "x"])).tolist() == [2, 0, -1, -1]

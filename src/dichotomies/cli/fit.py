@@ -12,6 +12,7 @@ from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.inputs import check_output, label_of, training_columns
 from dichotomies.cli.printing import plural, print_json, size_of
 from dichotomies.cli.settings import Settings, pairs_of
+from dichotomies.cli.trees import facts_of_trees, trees_in_words
 
 EXAMPLE = "Example: dichotomies fit titles.csv --label code --text title --output titles.model"
 _DEFAULT = Settings()
@@ -20,6 +21,11 @@ _DEFAULT = Settings()
 def learning(*names: str, **settings: Any) -> Any:
     """An option of how to learn."""
     return options.option(*names, panel=options.LEARNING, **({"show_default": True} | settings))
+
+
+def pooled(*names: str, **settings: Any) -> Any:
+    """An option of ensembles."""
+    return options.option(*names, panel=options.POOLING, **settings)
 
 
 @in_a_sentence
@@ -50,11 +56,12 @@ def fit(
         str, learning(metavar="NAME", help="How to calibrate every node.")
     ] = _DEFAULT.internal,
     external: Annotated[
-        str, learning(metavar="NAME", help="How to calibrate the whole tree.")
+        str, learning(metavar="NAME", help="How to calibrate the whole tree, or the pool of several.")
     ] = _DEFAULT.external,
     cv: Annotated[int, learning(min=2, metavar="N", help="Folds of internal calibration.")] = _DEFAULT.cv,
     ensemble: Annotated[
-        bool, learning("--ensemble", help="Average the models of the folds.", show_default=False)
+        bool,
+        learning("--ensemble", help="Average the models of the folds at every node.", show_default=False),
     ] = _DEFAULT.ensemble,
     calibrated_nodes: Annotated[
         str, learning(metavar="WHICH", help="Nodes to calibrate: all, depths as in 0,1,2, or a share, 0.5.")
@@ -66,6 +73,33 @@ def fit(
         str, learning(metavar="NAME", help="How all nodes are trained; auto finds the fastest way.")
     ] = _DEFAULT.learner,
     seed: Annotated[int, learning(min=0, metavar="N", help="Seed of all that is random.")] = _DEFAULT.seed,
+    trees: Annotated[
+        int,
+        learning(min=1, metavar="N", help="Trees; more than one are an ensemble, whose answers are pooled."),
+    ] = _DEFAULT.trees,
+    max_features: Annotated[
+        float | None,
+        pooled(
+            metavar="SHARE", help="Features that each tree is grown on, drawn at random.", show_default="0.5"
+        ),
+    ] = _DEFAULT.max_features,
+    bootstrap: Annotated[
+        bool, pooled("--bootstrap", help="Train each tree on a bootstrap sample of the rows.")
+    ] = _DEFAULT.bootstrap,
+    pooling: Annotated[
+        str | None,
+        pooled(
+            metavar="geometric|arithmetic",
+            help="Which mean of the trees' probabilities to take.",
+            show_default="geometric",
+        ),
+    ] = _DEFAULT.pooling,
+    member_calibration: Annotated[
+        str | None,
+        pooled(
+            metavar="NAME", help="How to calibrate each tree before they are pooled.", show_default="none"
+        ),
+    ] = _DEFAULT.member_calibration,
     jobs: options.Jobs = None,
     format: options.Format = None,  # noqa: A002
     delimiter: options.Delimiter = None,
@@ -91,6 +125,11 @@ def fit(
         calibration_size=calibration_size,
         learner=learner,
         seed=seed,
+        trees=trees,
+        max_features=max_features,
+        bootstrap=bootstrap,
+        pooling=pooling,
+        member_calibration=member_calibration,
     ).checked()
     from dichotomies.table_files import TableModel, open_table
 
@@ -118,7 +157,7 @@ def _summary(model: Any, n_rows: int, output: Path, seconds: float) -> dict[str,
         "rows": n_rows,
         "features": model.n_features,
         "classes": len(model.classes_),
-        "depth": model.classifier.tree_.max_depth,
+        **facts_of_trees(model.classifier),
         "learner": model.classifier.learner_,
         "seconds": round(seconds, 3),
     }
@@ -127,7 +166,7 @@ def _summary(model: Any, n_rows: int, output: Path, seconds: float) -> dict[str,
 def _print(summary: dict[str, Any], data: Path) -> None:
     print(
         f"{plural(summary['rows'], 'row')} of {data}, {plural(summary['features'], 'feature')}, "
-        f"{plural(summary['classes'], 'class')}, a tree of depth {summary['depth']}\n"
+        f"{plural(summary['classes'], 'class')}, {trees_in_words(summary)}\n"
         f"nodes trained by {summary['learner']}\n"
         f"saved as {summary['model']} ({size_of(summary['bytes'])}) after {summary['seconds']:.1f} s"
     )

@@ -14,6 +14,7 @@ def list_registered(json: options.Json = False, debug: options.Debug = False) ->
     from dichotomies.calibrators.binary import BINARY
     from dichotomies.calibrators.multiclass import MULTICLASS
     from dichotomies.learners import LEARNERS
+    from dichotomies.pooling import POOLINGS
     from dichotomies.structures import STRUCTURES
 
     summaries = {
@@ -22,6 +23,7 @@ def list_registered(json: options.Json = False, debug: options.Debug = False) ->
         "learner": LEARNERS.summaries(),
         "internal": BINARY.summaries(),
         "external": MULTICLASS.summaries(),
+        "pooling": {name: str(pool.__doc__).partition("\n")[0] for name, pool in POOLINGS.items()},
     }
     if json:
         print_json(summaries)
@@ -31,7 +33,8 @@ def list_registered(json: options.Json = False, debug: options.Debug = False) ->
         "structure": "structure: how a tree is grown",
         "learner": "learner: how all nodes are trained (default: found by the estimator)",
         "internal": "internal, internal_calibration: how every node is calibrated",
-        "external": "external, external_calibration: how the whole tree is calibrated",
+        "external": "external, external_calibration, member_calibration: how a tree or a pool is calibrated",
+        "pooling": "pooling: which mean of several trees' probabilities is taken",
     }
     from rich.console import Console
     from rich.table import Table

@@ -7,6 +7,7 @@ import typer
 
 #: Headings of the help.
 FILE, LEARNING, RUNNING = "What the file holds", "How to learn", "Running"
+POOLING = "Of ensembles (--trees above 1)"
 
 
 def option(*names: str, panel: str, **settings: Any) -> Any:

@@ -90,12 +90,11 @@ def predictions(
     for batch in batches:
         names = np.arange(batch.first_row, batch.first_row + len(batch)) if batch.ids is None else batch.ids
         columns: dict[str, Any] = {id_column or "row": names}
-        proba = np.exp(model.predict_log_proba(batch))
         if top_k is None:
-            shown = np.ma.masked_less(proba, min_probability)
+            shown = np.ma.masked_less(np.exp(model.predict_log_proba(batch)), min_probability)
             columns |= {str(label): shown[:, code] for code, label in enumerate(model.classes_.tolist())}
         else:
-            columns |= _best(proba, model.classes_, min(top_k, proba.shape[1]), min_probability)
+            columns |= _best(*model.predict_top_k(batch, top_k), min_probability)
         yield columns
 
 
@@ -112,15 +111,11 @@ def check_distinct(id_column: str | None, classes: Any, top_k: int | None) -> No
         )
 
 
-def _best(proba: Any, classes: Any, k: int, least: float) -> dict[str, Any]:
-    """The k most probable labels of each row, best first."""
-    candidates = np.sort(np.argpartition(-proba, k - 1, axis=1)[:, :k], axis=1)
-    by_probability = np.argsort(-np.take_along_axis(proba, candidates, axis=1), axis=1, kind="stable")
-    order = np.take_along_axis(candidates, by_probability, axis=1)
+def _best(labels: Any, proba: Any, least: float) -> dict[str, Any]:
+    """Columns of labels and their probabilities, without those that are not probable enough."""
     columns: dict[str, Any] = {}
-    for place in range(k):
-        chosen = order[:, place]
-        value = proba[np.arange(len(proba)), chosen]
-        columns[f"label_{place + 1}"] = np.ma.masked_array(classes[chosen], value < least)
-        columns[f"probability_{place + 1}"] = np.ma.masked_array(value, value < least)
+    for place in range(labels.shape[1]):
+        masked = proba[:, place] < least
+        columns[f"label_{place + 1}"] = np.ma.masked_array(labels[:, place], masked)
+        columns[f"probability_{place + 1}"] = np.ma.masked_array(proba[:, place], masked)
     return columns

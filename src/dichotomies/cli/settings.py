@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from dichotomies.cli.estimators import ESTIMATORS, estimator_named
 
@@ -20,7 +20,7 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """How to fit a classifier; names and defaults are those of `NestedDichotomyClassifier`, shortened.
+    """How to fit a classifier; names and defaults are those of the estimators, shortened.
 
     Attributes
     ----------
@@ -32,6 +32,10 @@ class Settings:
         The names of calibrators; "none" for none.
     calibrated_nodes : str, float or list of int
         "all", a share of the nodes, or depths, as in "0,1,2".
+    trees : int
+        One for a `NestedDichotomyClassifier`, more for a `NestedDichotomyEnsemble` of so many.
+    max_features, bootstrap, pooling, member_calibration : float, bool, str, str
+        Of an ensemble, and only of one; None (False) where nothing was said, which is its own default.
     """
 
     estimator: str = "logistic"
@@ -45,23 +49,51 @@ class Settings:
     calibration_size: Any = 0.1
     learner: str = "auto"
     seed: int = 0
+    trees: int = 1
+    max_features: Any = None
+    bootstrap: bool = False
+    pooling: str | None = None
+    member_calibration: str | None = None
 
     def checked(self) -> "Settings":
-        """Itself, if all names in it exist."""
+        """Itself, if all names in it exist and what it says of ensembles is said of one."""
         from dichotomies.calibrators.binary import BINARY
         from dichotomies.calibrators.multiclass import MULTICLASS
         from dichotomies.learners import LEARNERS
+        from dichotomies.pooling import POOLINGS
         from dichotomies.structures import STRUCTURES
 
         _check("estimator", self.estimator, [*ESTIMATORS])
         _check("internal calibration", self.internal, [NONE, *BINARY.names()])
         _check("external calibration", self.external, [NONE, *MULTICLASS.names()])
+        _check("member calibration", self.member_calibration or NONE, [NONE, *MULTICLASS.names()])
+        _check("pooling", self.pooling or "geometric", [*POOLINGS])
         _check("learner", self.learner, ["auto", *LEARNERS.names()])
         if not self.structure.endswith(".json"):
             _check("structure", self.structure, STRUCTURES.names())
         for name in self.param:
             _check(f"{self.estimator} parameter", name, _parameters(self.estimator))
+        self._check_trees()
         return self
+
+    def _check_trees(self) -> None:
+        if self.trees < 1:
+            raise SettingsError(f"There must be one tree or more, got trees={self.trees}.")
+        if self.trees == 1 and self._of_ensemble():
+            raise SettingsError(
+                f"Only an ensemble of several trees has the setting {next(iter(self._of_ensemble()))!r}; say "
+                "how many (--trees 10, or trees=10 in a configuration), or leave it out."
+            )
+
+    def _of_ensemble(self) -> dict[str, Any]:
+        """What was said of parameters that only an ensemble has."""
+        said = {
+            "max_features": self.max_features,
+            "bootstrap": self.bootstrap or None,
+            "pooling": self.pooling,
+            "member_calibration": self.member_calibration,
+        }
+        return {name: value for name, value in said.items() if value is not None}
 
     def estimator_for(self, *, sparse: bool) -> Any:
         """The base learner."""
@@ -69,22 +101,26 @@ class Settings:
 
     def classifier(self, table: "Table", *, n_jobs: int | None = None, verbose: bool = False) -> Any:
         """The classifier for a table, not yet fitted."""
-        from dichotomies import NestedDichotomyClassifier
+        from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
 
-        return NestedDichotomyClassifier(
-            self.estimator_for(sparse=bool(table.texts) or hasattr(table.X, "indptr")),
-            _structure(self.structure, text_labels=table.labels.dtype.kind == "U"),
-            internal_calibration=None if self.internal == NONE else self.internal,
-            external_calibration=None if self.external == NONE else self.external,
-            cv=self.cv,
-            ensemble=self.ensemble,
-            calibrated_nodes=_nodes(self.calibrated_nodes),
-            calibration_size=_number_or_text(self.calibration_size),
-            learner=self.learner,
-            n_jobs=n_jobs,
-            random_state=self.seed,
-            verbose=verbose,
-        )
+        common = {
+            "estimator": self.estimator_for(sparse=bool(table.texts) or hasattr(table.X, "indptr")),
+            "structure": _structure(self.structure, text_labels=table.labels.dtype.kind == "U"),
+            "internal_calibration": _or_none(self.internal),
+            "external_calibration": _or_none(self.external),
+            "cv": self.cv,
+            "ensemble": self.ensemble,
+            "calibrated_nodes": _nodes(self.calibrated_nodes),
+            "calibration_size": _number_or_text(self.calibration_size),
+            "learner": self.learner,
+            "n_jobs": n_jobs,
+            "random_state": self.seed,
+            "verbose": verbose,
+        }
+        if self.trees == 1:
+            return NestedDichotomyClassifier(**common)
+        own = {name: _or_none(value) for name, value in self._of_ensemble().items()}
+        return NestedDichotomyEnsemble(n_estimators=self.trees, **own, **common)
 
     def changed(self, **values: Any) -> "Settings":
         """With other values; dashes in names are underscores, and ``param.C`` is the parameter C."""
@@ -95,7 +131,7 @@ class Settings:
             if first == "param" and (dot or isinstance(value, dict)):
                 changes["param"] |= {rest: value} if dot else value
             elif first in known and first != "param" and not dot:
-                changes[first] = _of_kind(name, value, type(known[first].default))
+                changes[first] = _of_kind(name, value, known[first].type)
             else:
                 raise SettingsError(
                     f"There is no setting {name!r}; choose from {', '.join(known)} (param.C is the parameter "
@@ -138,14 +174,19 @@ def pairs_of(texts: list[str]) -> dict[str, Any]:
     return pairs
 
 
-def _of_kind(name: str, value: Any, kind: type) -> Any:
-    """Refuse a value of another kind than the default's; names of calibrators may have been read as none."""
-    if kind is str and value is None:
+def _of_kind(name: str, value: Any, kind: Any) -> Any:
+    """Refuse a value of another kind than the field's; names of calibrators may have been read as none."""
+    plain = next(iter(get_args(kind)), kind)  # of `str | None`, str
+    if plain is str and value is None:
         return NONE
-    if kind in (str, bool, int) and type(value) is not kind:
-        wanted = {str: "a name", bool: "true or false", int: "a whole number"}[kind]
+    if plain in (str, bool, int) and type(value) is not plain:
+        wanted = {str: "a name", bool: "true or false", int: "a whole number"}[plain]
         raise SettingsError(f"The setting {name!r} must be {wanted}, got {value!r}.")
     return value
+
+
+def _or_none(name: Any) -> Any:
+    return None if name == NONE else name
 
 
 def _structure(given: str, *, text_labels: bool) -> Any:

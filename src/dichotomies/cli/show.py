@@ -10,6 +10,8 @@ from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.inputs import load_model
 from dichotomies.cli.printing import plural, print_json, size_of
+from dichotomies.cli.settings import NONE
+from dichotomies.cli.trees import facts_of_trees, trees_of
 
 if TYPE_CHECKING:
     from dichotomies.table_files import TableModel
@@ -21,22 +23,27 @@ EXAMPLE = "Example: dichotomies show titles.model"
 def show(
     model: options.Model,
     lines: Annotated[int, typer.Option(min=1, help="Lines of the drawing of the tree, at most.")] = 30,
+    tree: Annotated[int, typer.Option(min=1, help="Which tree of an ensemble to draw.")] = 1,
     trust: options.Trust = None,
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
 ) -> None:
     """Show what a model file holds: what it reads, its classes, how it was trained, its tree."""
     fitted = load_model(model, trusted=trust)
-    facts = _facts(fitted, model)
+    facts, trees = _facts(fitted, model), trees_of(fitted.classifier)
+    if tree > max(1, len(trees)):
+        said = f"the model has {plural(len(trees), 'tree')}"
+        raise typer.BadParameter(f"{said}, counted from 1; there is no tree {tree}", param_hint="--tree")
     if json:
         print_json(facts | {"labels": fitted.classes_})
         return
     for name, value in facts.items():
         if value:
             print(f"{name}: {value if isinstance(value, str) else _in_words(name, value)}")
-    tree = getattr(fitted.classifier, "tree_", None)
-    if tree is not None:
-        print(tree.draw(max_lines=lines))
+    if len(trees) > 1:
+        print(f"tree {tree} of {len(trees):,} (--tree draws another):")
+    if trees:
+        print(trees[tree - 1].draw(max_lines=lines))
 
 
 def _facts(model: "TableModel", path: Path) -> dict[str, Any]:
@@ -51,7 +58,20 @@ def _facts(model: "TableModel", path: Path) -> dict[str, Any]:
         "label": model.label,
         "classifier": " ".join(repr(classifier).split()),
         "learner": getattr(classifier, "learner_", None),
+        **facts_of_trees(classifier),
+        "pooling": getattr(classifier, "pooling", None),
+        "calibration": _calibration(classifier),
         "written_by": _writer(path),
+    }
+
+
+def _calibration(classifier: Any) -> dict[str, str]:
+    """How nodes (internal), each tree of several (member) and the whole (external) are calibrated."""
+    given = {kind: f"{kind}_calibration" for kind in ("internal", "member", "external")}
+    return {
+        kind: " ".join(str(getattr(classifier, name) or NONE).split())
+        for kind, name in given.items()
+        if hasattr(classifier, name)
     }
 
 
@@ -62,8 +82,8 @@ def _in_words(name: str, value: Any) -> str:
         return size_of(value)
     if name == "text":
         return listing(f"{column} ({plural(terms, 'term')})" for column, terms in value.items())
-    if name == "written_by":
-        return listing(f"{library} {version}" for library, version in value.items())
+    if name in ("written_by", "calibration"):
+        return listing(" ".join(pair) for pair in value.items())
     return listing(value) if isinstance(value, list) else f"{value:,}"
 
 

@@ -175,6 +175,16 @@ class TableModel:
             log_proba: FloatArray = self.classifier.predict_log_proba(self.matrix(table))
         return log_proba
 
+    def predict_top_k(self, table: Table, k: int) -> tuple[LabelArray, FloatArray]:
+        """The most probable labels of each row and their probabilities, best first, of shape (n_rows, k)."""
+        if hasattr(self.classifier, "predict_top_k"):
+            with self.columns_in_order():
+                best: tuple[LabelArray, FloatArray] = self.classifier.predict_top_k(self.matrix(table), k)
+            return best
+        log_proba = self.predict_log_proba(table)
+        order = np.argsort(-log_proba, axis=1, kind="stable")[:, :k]
+        return self.classes_[order], np.exp(np.take_along_axis(log_proba, order, axis=1))
+
     @staticmethod
     @contextmanager
     def columns_in_order() -> Iterator[None]:

@@ -1,0 +1,195 @@
+"""Several trees are the library's ensemble in every command; what only ensembles have needs several."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from dichotomies import NestedDichotomyEnsemble
+from dichotomies.cli.compare import configurations
+from dichotomies.cli.cross_validation import folds_of
+from dichotomies.cli.settings import Settings
+from dichotomies.metrics import evaluate
+from dichotomies.persistence import load
+from dichotomies.pooling import POOLINGS
+from tests.cli.conftest import run, run_json, sentence
+
+
+@pytest.fixture(scope="module")
+def reference(digit_files):
+    clf = NestedDichotomyEnsemble(LogisticRegression(C=0.01), n_estimators=3, random_state=0)
+    return clf.fit(digit_files.X_train, digit_files.y_train)
+
+
+@pytest.fixture(scope="module")
+def pool(digit_files, tmp_path_factory):
+    """A model file of three trees."""
+    path = tmp_path_factory.mktemp("pool") / "pool.model"
+    options = ["--param", "C=0.01", "--trees", 3, "--structure", "auto", "--quiet"]
+    run("fit", digit_files.train, "--label", "digit", "-o", path, *options)
+    return path
+
+
+def test_several_trees_are_an_ensemble_with_its_defaults(digit_files, pool, reference):
+    classifier = load(pool).classifier
+    assert classifier.trees_ == reference.trees_
+    assert str(classifier.get_params()) == str(reference.get_params())
+    np.testing.assert_array_equal(
+        classifier.predict_log_proba(digit_files.X_test), reference.predict_log_proba(digit_files.X_test)
+    )
+
+
+def test_every_option_reaches_the_ensemble(digit_files, tmp_path):
+    options = {
+        "--estimator": "gaussian-nb",
+        "--trees": 2,
+        "--max-features": 0.25,
+        "--pooling": "arithmetic",
+        "--member-calibration": "temperature",
+        "--structure": "class-balanced",
+        "--external": "none",
+        "--internal": "platt",
+        "--seed": 7,
+    }
+    arguments = [each for pair in options.items() for each in pair]
+    run(
+        "fit",
+        digit_files.test,
+        "--label",
+        "digit",
+        "-o",
+        tmp_path / "m",
+        "--bootstrap",
+        "--quiet",
+        *arguments,
+    )
+    fitted = load(tmp_path / "m").classifier.get_params(deep=False)
+    expected = {
+        "n_estimators": 2,
+        "max_features": 0.25,
+        "bootstrap": True,
+        "pooling": "arithmetic",
+        "member_calibration": "temperature",
+        "structure": "class-balanced",
+        "external_calibration": None,
+        "internal_calibration": "platt",
+        "random_state": 7,
+    }
+    assert {name: fitted[name] for name in expected} == expected
+
+
+def test_the_summary_counts_trees_and_their_nodes(digit_files, reference, tmp_path):
+    arguments = ["fit", digit_files.train, "--label", "digit", "--param", "C=0.01", "--trees", 3, "--quiet"]
+    summary = run_json(*arguments, "-o", tmp_path / "m")
+    depth = max(tree.max_depth for tree in reference.trees_)
+    different = reference.n_different_nodes_
+    assert (summary["trees"], summary["depth"]) == (3, depth)
+    assert (summary["nodes"], summary["different_nodes"]) == (27, different)
+    said = run(*arguments, "-o", tmp_path / "m").stdout
+    assert f"3 trees of depth {depth} at most, {different} of their 27 nodes different" in said
+
+
+def test_predictions_are_those_of_the_pool(digit_files, pool, reference):
+    rows = list(csv.DictReader(io.StringIO(run("predict", pool, digit_files.test, "-k", 2).stdout)))
+    labels, proba = reference.predict_top_k(digit_files.X_test, 2)
+    for k in range(2):
+        assert [row[f"label_{k + 1}"] for row in rows] == labels[:, k].tolist()
+        found = [float(row[f"probability_{k + 1}"]) for row in rows]
+        np.testing.assert_allclose(found, proba[:, k], rtol=1e-5)
+
+
+def test_evaluation_and_report_are_of_the_pool(digit_files, pool, reference, tmp_path):
+    expected = evaluate(reference, digit_files.X_test, digit_files.y_test, n_resamples=1).metrics
+    document = run_json("evaluate", pool, digit_files.test, "--resamples", 1)
+    assert {name: each["estimate"] for name, each in document["metrics"].items()} == pytest.approx(expected)
+    run("report", pool, digit_files.test, "-o", tmp_path / "r.html")
+    assert "NestedDichotomyEnsemble" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_show_tells_what_an_ensemble_is_and_draws_any_of_its_trees(digit_files, pool, reference):
+    facts = run_json("show", pool)
+    assert (facts["trees"], facts["nodes"]) == (3, 27)
+    assert facts["different_nodes"] == reference.n_different_nodes_
+    assert facts["pooling"] == "geometric"
+    assert facts["calibration"] == {"internal": "none", "member": "none", "external": "vector"}
+    shown = run("show", pool).stdout
+    assert f"tree 1 of 3 (--tree draws another):\n{reference.trees_[0].draw()}" in shown
+    assert "calibration: internal none, member none, external vector" in shown
+    assert reference.trees_[2].draw() in run("show", pool, "--tree", 3).stdout
+    assert "3 trees" in " ".join(run("show", pool, "--tree", 4, code=2).stderr.split())
+    assert "pooling" not in run("show", digit_files.model).stdout
+
+
+def test_ensembles_are_compared_with_trees(digit_files):
+    common = "estimator=gaussian-nb"
+    configs = [f"one: {common}", f"three: {common} trees=3 pooling=arithmetic member-calibration=none"]
+    arguments = [each for config in configs for each in ("--config", config)]
+    found = run_json("compare", digit_files.test, "--label", "digit", "--folds", 2, *arguments)
+    folds = folds_of(digit_files.y_test, 2, seed=0)
+    one, three = (found["configurations"][name]["nll"]["folds"] for name in ("one", "three"))
+    for fold in range(2):
+        train, test = folds != fold, folds == fold
+        clf = NestedDichotomyEnsemble(GaussianNB(), n_estimators=3, pooling="arithmetic", random_state=0).fit(
+            digit_files.X_test[train], digit_files.y_test[train]
+        )
+        expected = evaluate(clf, digit_files.X_test[test], digit_files.y_test[test]).metrics["nll"]
+        assert three[fold] == pytest.approx(expected, rel=1e-9)
+        assert one[fold] != three[fold]
+
+
+def test_a_file_says_of_ensembles_what_options_say(tmp_path):
+    path = tmp_path / "c.toml"
+    path.write_text(
+        '[pool]\ntrees = 5\nmax-features = 0.3\nbootstrap = true\nmember-calibration = "vector"\n'
+        '[same]\ntrees = 5\nmember-calibration = "none"\n'
+    )
+    assert configurations([str(path)]) == {
+        "pool": Settings(trees=5, max_features=0.3, bootstrap=True, member_calibration="vector"),
+        "same": Settings(trees=5, member_calibration="none"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("option", "setting"),
+    [
+        (["--pooling", "geometric"], "pooling"),
+        (["--member-calibration", "none"], "member_calibration"),
+        (["--bootstrap"], "bootstrap"),
+        (["--max-features", "0.5"], "max_features"),
+    ],
+)
+def test_one_tree_has_no_settings_of_ensembles(option, setting, digit_files, tmp_path):
+    said = sentence("fit", digit_files.train, "--label", "digit", "-o", tmp_path / "m", *option, code=2)
+    assert f"Only an ensemble of several trees has the setting '{setting}'; say how many (--trees 10" in said
+    value = option[1] if option[1:] else "true"
+    config = f"a: {setting}={value}"
+    assert said == sentence("compare", digit_files.test, "--label", "digit", "--config", config, code=2)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("a: trees=0", "There must be one tree or more, got trees=0."),
+        ("a: trees=many", "'trees' must be a whole number, got 'many'"),
+        ("a: trees=2 bootstrap=3", "'bootstrap' must be true or false, got 3"),
+        ("a: trees=2 pooling=3", "'pooling' must be a name, got 3"),
+        ("a: trees=2 pooling=geometrc", "no pooling 'geometrc'; choose from geometric, arithmetic. Did you"),
+        ("a: trees=2 member_calibration=vectr", "no member calibration 'vectr'"),
+    ],
+)
+def test_settings_of_ensembles_that_are_not_understood_are_said_to_be_so(config, said, digit_files):
+    arguments = ["compare", digit_files.test, "--label", "digit", "--config", config]
+    assert said in sentence(*arguments, code=2)
+
+
+def test_a_share_of_features_that_cannot_be_is_refused(digit_files, tmp_path):
+    options = ["--trees", 2, "--max-features", 2, "--quiet"]
+    said = sentence("fit", digit_files.test, "--label", "digit", "-o", tmp_path / "m", *options)
+    assert "max_features must be a share of the features, above 0 and up to 1, got 2.0" in said
+
+
+def test_list_has_the_ways_to_pool():
+    assert run_json("list")["pooling"].keys() == POOLINGS.keys()
