@@ -25,7 +25,7 @@ TEXT = """
 Multinomial logistic regression (scikit-learn's, one model over all classes) against nested dichotomies of
 logistic regressions on the same features with the same penalty C, which was chosen for the flat model: letter
 (standardised, C = 1), clinc150 (log TF-IDF, C = 10), omniglot (standardised, C = 0.1). The tree and the
-ensemble are the library's defaults, their output calibrated by vector scaling on a tenth of the training rows;
+ensemble are the library's defaults, calibrated by vector scaling on a tenth of the training rows;
 "cross-fit" calibrates on out-of-fold probabilities instead and trains on all rows. The flat model is shown as
 it is and with the same calibration on the same tenth. Time is that of fitting, in processor seconds of one
 thread, relative to the flat model as it is: 0.10 is a tenth of its time. One seed.

@@ -70,6 +70,7 @@ def run(
     *,
     n_jobs: int | None,
     progress: Progress | None = None,
+    span: tuple[float, float] = (0.0, 1.0),
     shared_memory: bool = False,
 ) -> list[Any]:
     """Call `task` with each tuple of arguments; the results come in that order.
@@ -79,33 +80,42 @@ def run(
 
     Parameters
     ----------
+    span : (float, float)
+        From where to where the tasks lead, as fractions of the work that progress is reported of.
     shared_memory : bool
         Whether tasks write into arrays of the caller, which only threads can do. Otherwise the backend
         is the user's (``joblib.parallel_config``), processes by default.
     """
     with _ONE_BLAS_THREAD:
         if len(arguments) == 1 or effective_n_jobs(n_jobs) == 1:
-            return _run_alone(task, arguments, progress)
+            return _run_alone(task, arguments, progress, span)
         pool = _ReportingParallel(n_jobs=n_jobs, require="sharedmem" if shared_memory else None)
-        pool.progress, pool.total = progress, len(arguments)
+        pool.progress, pool.total, pool.span = progress, len(arguments), span
         results: list[Any] = pool(delayed(_with_one_blas_thread)(task, *each) for each in arguments)
         return results
 
 
 def _run_alone(
-    task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], progress: Progress | None
+    task: Callable[..., Any],
+    arguments: Sequence[tuple[Any, ...]],
+    progress: Progress | None,
+    span: tuple[float, float],
 ) -> list[Any]:
     results = []
     for each in arguments:
         results.append(task(*each))
         if progress is not None:
-            progress.show(len(results) / len(arguments))
+            progress.show(_within(span, len(results) / len(arguments)))
     return results
 
 
-def even_batches(sizes: IntArray, n_jobs: int | None) -> list[range]:
+def _within(span: tuple[float, float], fraction: float) -> float:
+    return span[0] * (1 - fraction) + span[1] * fraction
+
+
+def even_batches(sizes: IntArray, n_jobs: int | None, per_job: int = _BATCHES_PER_JOB) -> list[range]:
     """Cut consecutive pieces of work into batches of about the same total size, a few per worker."""
-    n_batches = _BATCHES_PER_JOB * effective_n_jobs(n_jobs)
+    n_batches = per_job * effective_n_jobs(n_jobs)
     work = np.cumsum(sizes)
     batch_of_piece = (work - sizes) * n_batches // max(1, work[-1])
     edges = [0, *(np.flatnonzero(np.diff(batch_of_piece)) + 1).tolist(), len(sizes)]
@@ -117,11 +127,12 @@ class _ReportingParallel(Parallel):
 
     progress: Progress | None
     total: int
+    span: tuple[float, float]
 
     def print_progress(self) -> None:
         """Report; joblib calls this whenever a task is done, on every backend."""
         if self.progress is not None:
-            self.progress.show(self.n_completed_tasks / self.total)
+            self.progress.show(_within(self.span, self.n_completed_tasks / self.total))
 
 
 def say(text: str) -> None:

@@ -7,7 +7,7 @@ are from it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.elementary import take_logs
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray, IntArray
+    from dichotomies._typing import FloatArray, IntArray
 
 MULTINOMIAL = 0  # also ComplementNB: the complement of one side is the other side
 NORMALISED = 1  # ComplementNB(norm=True)
@@ -104,162 +104,36 @@ def make_weights(
     return intercept, background
 
 
-class Counts(NamedTuple):
-    """What each group of rows has seen; group ``leaf * n_folds + fold``.
-
-    Attributes
-    ----------
-    offsets : (n_groups + 1,)
-        Where each group's features begin, and the end.
-    feature, total : (n_active,)
-        A feature, and its sum over the rows of the group.
-    """
-
-    offsets: IntArray
-    feature: IntArray
-    total: FloatArray
-
-
-@kernel
-def add_up(
-    first_leaf: int, last_leaf: int, n_folds: int, left_out: int, counts: Counts, out: FloatArray
-) -> None:
-    """Add the counts of some leaves, but for one fold; `out` has a row for each fold, or one for all."""
-    for leaf in range(first_leaf, last_leaf):
-        for fold in range(n_folds):
-            if fold == left_out:
-                continue
-            group, sums = leaf * n_folds + fold, out[fold if len(out) > 1 else 0]
-            for entry in range(counts.offsets[group], counts.offsets[group + 1]):
-                # Unsigned, a feature is never taken to be counted from the end.
-                sums[np.uintp(counts.feature[entry])] += counts.total[entry]
-
-
-@kernel
-def meet(k: int, features: Any, seen_at: Any, room: Any) -> Any:
-    """The different ones among the features of node `k`, in the order in which they come.
-
-    Where there are several times as many as there are features at all, all of them.
-
-    Parameters
-    ----------
-    seen_at : (n_features,)
-        The last node where each feature was met.
-    room : (n_features + 1,)
-        Where the answer may be written.
-    """
-    if len(features) > 2 * len(seen_at):
-        room[:] = np.arange(len(room))
-        return room[: len(seen_at)]
-    n = 0
-    for i in range(len(features)):
-        j = np.uintp(features[i])
-        room[np.uintp(n)] = j  # overwritten by the next, unless new: a branch would be guessed wrong
-        n += seen_at[j] != k
-        seen_at[j] = k
-    return room[:n]
-
-
-@kernel
-def take_counts(met: IntArray, values: FloatArray, feature: IntArray, counts: FloatArray) -> int:
-    """Move counts of features met from `values` (2, n_features), which become 0; return how many have any.
-
-    Parameters
-    ----------
-    feature, counts : (n,), (2, n)
-        Written: features, and their counts on the left and the right.
-    """
-    n = 0
-    for s in range(len(met)):
-        j = np.uintp(met[s])
-        feature[n], counts[0, n], counts[1, n] = j, values[0, j], values[1, j]
-        n += values[0, j] + values[1, j] > 0.0
-        values[0, j] = values[1, j] = 0.0
-    return n
-
-
-@kernel
-def node_weights(
-    rule: int,
-    alpha: FloatArray,
-    counts: Counts,
-    n_folds: int,
-    left_out: int,
-    of_side: FloatArray,
-    is_trained: BoolArray,
-    start: IntArray,
-    split: IntArray,
-    stop: IntArray,
-    first: int,
-    last: int,
-    intercept: FloatArray,
-    background: FloatArray,
-    sizes: IntArray,
-    feature: IntArray,
-    value: FloatArray,
-) -> int:
-    """Write the active features of nodes `first` to `last`, node after node; return how many there are.
-
-    Parameters
-    ----------
-    left_out : int
-        A fold not to be counted, or -1.
-    of_side : (n_nodes, 2)
-        See `above_background`.
-    intercept, background : (n_nodes,)
-        Added to, where the rule asks for it.
-    sizes : (n_nodes,)
-        Written: the number of active features of each node.
-    feature, value : (room,)
-        Written: a feature, and how far its weight is from the background.
-    """
-    n_features = len(alpha)
-    seen_at, room = np.full(n_features, -1, np.int32), np.empty(n_features + 1, np.int32)
-    sums, taken = np.zeros((2, n_features)), np.empty((2, n_features + 1))
-    end = 0
-    for k in range(first, last):
-        sizes[k] = 0
-        if not is_trained[k]:
-            continue
-        add_up(start[k], split[k], n_folds, left_out, counts, sums[:1])
-        add_up(split[k], stop[k], n_folds, left_out, counts, sums[1:])
-        entries = slice(counts.offsets[start[k] * n_folds], counts.offsets[stop[k] * n_folds])
-        met = meet(k, counts.feature[entries], seen_at, room)
-        sizes[k] = take_counts(met, sums, feature[end:], taken)
-        own = slice(end, end + sizes[k])
-        sides = taken[0, : sizes[k]], taken[1, : sizes[k]]
-        more = make_weights(rule, alpha[feature[own]], *sides, n_features, of_side[k], value[own])
-        intercept[k] += more[0]
-        background[k] += more[1]
-        end += sizes[k]
-    return end
-
-
 @kernel
 def by_feature(
-    first: int,
-    last: int,
+    begin: IntArray,
     sizes: IntArray,
     feature: IntArray,
     value: FloatArray,
-    cursor: IntArray,
+    offsets: IntArray,
     node: IntArray,
     node_value: FloatArray,
 ) -> None:
-    """Sort what `node_weights` wrote for nodes `first` to `last` by feature.
+    """Sort the active features of nodes by feature, and by node within a feature.
 
     Parameters
     ----------
-    cursor : (n_features,)
-        Where the next node of each feature is to be written; moved on.
-    node, node_value : (n_entries,)
-        Written.
+    begin, sizes : (n_nodes,)
+        Where those of each node begin, and how many there are.
+    feature, value : (n_entries,)
+        A feature, and how far its weight is from the background.
+    offsets, node, node_value : (n_features + 1,), (n_entries,), (n_entries,)
+        Written: where the entries of each feature begin, and the end; the entries.
     """
-    entry = 0
-    for k in range(first, last):
-        for _ in range(sizes[k]):
-            j = np.uintp(feature[entry])
-            place = np.uintp(cursor[j])
+    cursor = np.zeros(len(offsets), np.intp)
+    for entry in range(len(feature)):
+        cursor[np.uintp(feature[entry])] += 1
+    offsets[0] = 0
+    for j in range(len(offsets) - 1):
+        offsets[j + 1] = offsets[j] + cursor[j]
+        cursor[j] = offsets[j]
+    for k in range(len(begin)):
+        for entry in range(begin[k], begin[k] + sizes[k]):
+            place = np.uintp(cursor[np.uintp(feature[entry])])
             node[place], node_value[place] = k, value[entry]
-            cursor[j] += 1
-            entry += 1
+            cursor[np.uintp(feature[entry])] += 1
