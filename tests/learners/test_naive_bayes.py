@@ -287,7 +287,7 @@ def test_calibrated_probabilities_equal_those_of_clones(rng, internal):
     fast, slow = (
         NestedDichotomyClassifier(
             MultinomialNB(),
-            "random",  # a tree without scores that are equal but for rounding: isotonic regression would notice
+            "random",  # no two scores are equal but for rounding, which isotonic regression would notice
             internal_calibration=internal,
             external_calibration="vector",
             learner=learner,
