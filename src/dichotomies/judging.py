@@ -14,7 +14,7 @@ from dichotomies.structures import GrowingTask
 from dichotomies.tree.node_keys import node_keys
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.plan import Plan
     from dichotomies.tree import ClassTree
 
@@ -43,13 +43,18 @@ class LearnerJudge:
     def __init__(self, plan: Plan, X: Matrix, codes: IntArray, sample_weight: FloatArray | None) -> None:
         self._plan = plan
         self._rows = X, codes, sample_weight
-        self._asked: tuple[int, int] | None = None
+        self._asked: tuple[int, int, bool] | None = None
         self._known: dict[tuple[int, int], float] = {}
 
-    def __call__(self, tree: ClassTree, *, max_rows: int, seed: int) -> float:
-        """Mean out-of-fold NLL of the tree on at most about `max_rows` rows; the same for the same seed."""
-        if self._asked != (max_rows, seed):
-            self._look_at(tree, max_rows, seed)
+    @property
+    def is_quick(self) -> bool:
+        """Whether the learner is."""
+        return self._plan.learner.is_quick
+
+    def __call__(self, tree: ClassTree, *, max_rows: int, seed: int, whole_classes: bool = False) -> float:
+        """Mean out-of-fold NLL of the tree on at most about `max_rows` rows, see `TreeJudge`."""
+        if self._asked != (max_rows, seed, whole_classes):
+            self._look_at(tree, max_rows, seed, whole_classes)
         keys = node_keys(tree).sides
         if not self._plan.learner.nodes_are_independent:
             self._known.clear()
@@ -60,17 +65,18 @@ class LearnerJudge:
                 self._known[keys[k]] = nll
         return sum(self._known[key] for key in keys) / self._weight
 
-    def _look_at(self, tree: ClassTree, max_rows: int, seed: int) -> None:
+    def _look_at(self, tree: ClassTree, max_rows: int, seed: int, whole_classes: bool) -> None:
         """Choose the rows to judge on, and forget what is known from others."""
-        self._asked = max_rows, seed
+        self._asked = max_rows, seed, whole_classes
         self._known.clear()
-        rows, self._folds = _judging_rows(self._plan, *self._rows, max_rows, np.random.RandomState(seed))
+        rng = np.random.RandomState(seed)
+        rows, self._folds = _judging_rows(self._plan, *self._rows, max_rows, rng, whole_classes)
         self._task = NodeTask(tree, *self._rows).subset(rows)
         weight = self._task.sample_weight
         self._weight = float(len(rows) if weight is None else weight.sum())
 
     def _nll(self, task: NodeTask) -> FloatArray:
-        """Sum of the out-of-fold NLLs of each node's own rows."""
+        """Sum of the out-of-fold NLLs of each node's own rows; 0 where all are on one side."""
         assert self._asked is not None
         plan, rng = self._plan, np.random.RandomState(self._asked[1])
         fitted = plan.learner.cross_fit(
@@ -84,12 +90,21 @@ class LearnerJudge:
         weight = None if task.sample_weight is None else task.sample_weight[pairs.rows]
         segments = Segments(scores, pairs.is_left, pairs.offsets, weight)
         if plan.internal is None:
-            return segment_nll(scores, segments)
-        return cross_fitted_nll(plan.internal, segments)
+            nll = segment_nll(scores, segments)
+        else:
+            nll = cross_fitted_nll(plan.internal, segments)
+        n_left = segments.count(segments.targets)
+        return np.where((n_left > 0) & (n_left < np.diff(pairs.offsets)), nll, 0.0)
 
 
 def _judging_rows(
-    plan: Plan, X: Matrix, codes: IntArray, sample_weight: FloatArray | None, max_rows: int, rng: Any
+    plan: Plan,
+    X: Matrix,
+    codes: IntArray,
+    sample_weight: FloatArray | None,
+    max_rows: int,
+    rng: Any,
+    whole_classes: bool,
 ) -> tuple[IntArray, IntArray]:
     """Rows to judge trees on, at most about `max_rows` different ones, and their folds.
 
@@ -102,13 +117,25 @@ def _judging_rows(
     _, first, which = np.unique(content, axis=0, return_index=True, return_inverse=True)
     different = codes[rows[first]]
     chosen = np.arange(len(different))
-    if len(different) > max_rows:
+    if len(different) > max_rows and whole_classes:
+        chosen = np.flatnonzero(_some_classes(different, max_rows, rng)[different])
+    elif len(different) > max_rows:
         chosen = np.flatnonzero(fold_of_rows(different, -(-len(different) // max_rows), rng) == 0)
     n_folds = plan.cv if isinstance(plan.cv, int | np.integer) else _JUDGING_FOLDS
     fold = np.full(len(different), -1, dtype=np.intp)
     fold[chosen] = fold_of_rows(different[chosen], n_folds, rng)
     of_row = fold[which.ravel()]
     return rows[of_row >= 0], of_row[of_row >= 0]
+
+
+def _some_classes(codes: IntArray, max_rows: int, rng: Any) -> BoolArray:
+    """Draw classes, at least two, that have at most so many rows between them."""
+    counts = np.bincount(codes)
+    order = rng.permutation(len(counts))
+    is_chosen = np.zeros(len(counts), dtype=bool)
+    is_chosen[order] = np.cumsum(counts[order]) <= max_rows
+    is_chosen[order[:2]] = True
+    return is_chosen
 
 
 def _content(X: Matrix) -> FloatArray:

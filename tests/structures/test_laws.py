@@ -17,7 +17,7 @@ from dichotomies.structures.balance import depth_bound
 from tests.structures.small import HARD, clouds, hard, quickly, unordered
 
 NAMES = STRUCTURES.names()
-BY_CENTROIDS = ["2-means", "balanced-2-means", "ward", "average", "furthest-centroids", "spectral"]
+BY_CENTROIDS = ["2-means", "balanced-2-means", "ward", "average", "single", "furthest-centroids", "spectral"]
 LOOKING = [*BY_CENTROIDS, "random-pair", "multiple-subset", "hierarchy", "evolved"]
 BALANCED = [name for name in NAMES if "balance" in STRUCTURES.create(name).get_params()]
 NAMELESS = [name for name in NAMES if name != "random"]  # whose docstring says why not

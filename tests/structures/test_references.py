@@ -1,12 +1,14 @@
 """Structures equal independent references where there are any, and each does what its paper says."""
 
 import heapq
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import linkage
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
+from scipy.special import log_expit
 from sklearn.cluster import KMeans
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
@@ -16,7 +18,7 @@ from sklearn.svm import LinearSVC
 
 from dichotomies import ClassTree, NestedDichotomyClassifier
 from dichotomies.judging import LearnerJudge
-from dichotomies.learners import choose
+from dichotomies.learners import NodeTask, Wanted, choose
 from dichotomies.plan import Plan
 from dichotomies.structures import STRUCTURES, GrowingTask
 from dichotomies.structures.class_points import class_points
@@ -42,7 +44,7 @@ def test_the_first_split_is_that_of_kmeans_on_the_centroids(rng):
     assert sides(tree) == {frozenset(np.flatnonzero(group == side).tolist()) for side in (0, 1)}
 
 
-@pytest.mark.parametrize("method", ["ward", "average"])
+@pytest.mark.parametrize("method", ["ward", "average", "single"])
 def test_few_classes_are_joined_as_by_scipy(method, rng):
     for _ in range(10):
         X, y = clouds(rng, 15)  # up to 20 classes a side may be a single class: nothing is limited
@@ -168,7 +170,7 @@ def test_the_judge_is_the_out_of_fold_log_loss_of_the_tree(iris):
     folds = np.random.RandomState(0).permutation(150) % 3
     loss = LearnerJudge(Plan(choose(GaussianNB(), "clones", calibrated=False)), X, y, None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dichotomies.training.fold_of_rows", lambda codes, cv, rng: folds)
+        patch.setattr("dichotomies.judging.fold_of_rows", lambda codes, cv, rng: folds)
         judged = loss(tree, max_rows=1_000, seed=0)
     # groups of equal rows come sorted by class and content, not in the order of the rows
     clf = NestedDichotomyClassifier(GaussianNB(), tree, external_calibration=None)
@@ -274,3 +276,41 @@ def test_texts_without_groups_are_refused_where_numbers_are_not():
     with pytest.raises(ValueError, match=r"';' is in none of the labels .'a/x', .*delimiter=.*levels="):
         STRUCTURES.create("hierarchy").grow(None, ["a/x", "a/y", "b/x"], random_state=0)
     assert STRUCTURES.create("hierarchy").grow(None, [1, 2, 3], random_state=0).n_classes == 3
+
+
+def test_judging_whole_classes_is_judging_the_tree_over_these_classes(rng):
+    X, y = clouds(rng, 12, n_rows=20, spread=0.8)
+    tree = STRUCTURES.create("2-means").grow(X, y)
+    plan = Plan(choose(GaussianNB()))
+    few = LearnerJudge(plan, X, y, None)
+    few(tree, max_rows=101, seed=3, whole_classes=True)
+    chosen = np.unique(few._task.codes)
+    assert len(chosen) == 5
+    rows, only = np.isin(y, chosen), tree.restrict(chosen.tolist())
+    restricted = ClassTree(np.searchsorted(chosen, only.leaf_labels), only.split_depth)
+    task = NodeTask(restricted, X[rows], np.searchsorted(chosen, few._task.codes))
+    seed = np.random.RandomState(0)
+    scores = choose(GaussianNB()).cross_fit(task, few._folds, Wanted.SCORES, random_state=seed).scores
+    nll = -log_expit(np.where(task.own_pairs().is_left, 1, -1) * scores).sum() / rows.sum()
+    assert few(tree, max_rows=101, seed=3, whole_classes=True) == pytest.approx(nll, rel=1e-9)
+
+
+@pytest.mark.parametrize("deep_is_better", [False, True])
+def test_auto_takes_the_better_of_a_shallow_and_a_deep_tree(deep_is_better, rng):
+    X, y = clouds(rng, 120, n_rows=3)
+
+    class Judge:
+        is_quick = True
+
+        def __call__(self, tree, **sample):
+            return -tree.mean_depth if deep_is_better else tree.mean_depth
+
+    task = GrowingTask(X, y, np.arange(120), None, Judge())
+    grown = STRUCTURES.create("auto").grow_from(task, np.random.RandomState(0))
+    assert grown == STRUCTURES.create("single" if deep_is_better else "2-means").grow(X, y)
+    slow = Judge()
+    slow.is_quick = False
+    for shallow in (replace(task, judge=slow), replace(task, judge=None)):
+        assert STRUCTURES.create("auto").grow_from(shallow, np.random.RandomState(0)) != (
+            STRUCTURES.create("single").grow(X, y)
+        )

@@ -15,7 +15,7 @@ from tests.structures.small import quickly, unordered
 NAMES = STRUCTURES.names()
 SEEDLESS = {
     *("2-means", "balanced-2-means", "ward", "average", "furthest-centroids", "spectral"),
-    *("huffman", "hierarchy"),
+    *("huffman", "hierarchy", "single", "auto"),
 }
 
 

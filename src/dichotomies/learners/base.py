@@ -291,6 +291,9 @@ class Learner(ABC):
     #: Whether what a node learns depends on its own rows alone.
     nodes_are_independent = True
 
+    #: Whether it takes microseconds per row and node to train, so that trying out trees costs little.
+    is_quick = False
+
     @classmethod
     @abstractmethod
     def recognise(cls, estimator: Any) -> Self | None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dichotomies._typing import FloatArray, IntArray
     from dichotomies.tree import ClassTree
 
+Method = Literal["ward", "average", "single"]
+
 #: Bytes of distances between classes held at a time, twice: 8 B for each of k (k - 1) / 2 pairs.
 _DISTANCE_BYTES = 2**27
 
@@ -33,14 +35,17 @@ class Agglomerative(Structure):
     are first divided by balanced 2-means into parts that are small enough.
     """
 
-    _method: Literal["ward", "average"]
+    _method: Method
 
     def __init__(self, balance: float = 0.0, metric: str = "auto") -> None:
         self.balance = balance
         self.metric = metric
 
+    def _n_left(self, heights: FloatArray) -> int:
+        """How many classes of a row go left, given the heights at which neighbours were joined."""
+        return best_within_bounds(heights, check_balance(self.balance))
+
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
-        balance = check_balance(self.balance)
         classes = class_points(task, self.metric)
         height_after = np.full(task.n_classes, np.nan)  # of the boundary on a class's right, by its code
 
@@ -52,7 +57,7 @@ class Agglomerative(Structure):
                 row, heights = dendrogram(classes.points[codes], self._method)
                 codes = codes[row]
                 height_after[codes[:-1]] = heights
-            n_left = best_within_bounds(height_after[codes[:-1]], balance)
+            n_left = self._n_left(height_after[codes[:-1]])
             return codes[:n_left], codes[n_left:]
 
         return split_downwards(task, split, classes.order)
@@ -119,7 +124,48 @@ class Average(Agglomerative):
     _method = "average"
 
 
-def dendrogram(points: FloatArray, method: Literal["ward", "average"]) -> tuple[IntArray, FloatArray]:
+@STRUCTURES.register("single")
+class Single(Agglomerative):
+    """Single linkage of the class centroids: the classes that stand apart are split off first, one by one.
+
+    A node that tells one class from all others is easy for a linear classifier where one that tells many
+    from many is not, so with hundreds of classes these trees can have by far the lowest NLL of all; and they
+    are by far the dearest to train, because the rows of a class that is left over to the end are at nearly
+    every node: a leaf may be as deep as there are classes, and often lies a quarter of that deep. Predicting
+    costs what it costs with any tree. Naive Bayes does not gain from them. Neighbours that were joined at
+    the same height are parted in the middle. The tree does not depend on the seed nor on the names.
+
+    Parameters
+    ----------
+    metric : "auto", "raw", "within" or "cosine", default="auto"
+        How far centroids are apart; see "2-means".
+
+    References
+    ----------
+    Sibson, *SLINK: an optimally efficient algorithm for the single-link cluster method*, Computer Journal
+    1973.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies.structures import STRUCTURES
+    >>> X = np.array([[0.0], [1.0], [2.1], [3.5], [9.0]])
+    >>> STRUCTURES.create("single", metric="raw").grow(X, list("abcde"))
+    ClassTree.from_nested(['e', ['d', ['c', ['a', 'b']]]])
+    """
+
+    _method = "single"
+
+    def __init__(self, metric: str = "auto") -> None:
+        super().__init__(metric=metric)
+        del self.balance
+
+    def _n_left(self, heights: FloatArray) -> int:
+        highest = np.flatnonzero(heights == heights.max()) + 1
+        return int(highest[np.argmin(np.abs(2 * highest - len(heights) - 1))])
+
+
+def dendrogram(points: FloatArray, method: Method) -> tuple[IntArray, FloatArray]:
     """The row of leaves, larger clusters to the right, and the height at which neighbours were joined."""
     merges = linkage(pdist(points), method)  # points that are all zeros could look like distances to it
     m = len(points)

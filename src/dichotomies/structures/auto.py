@@ -9,18 +9,29 @@ from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
 if TYPE_CHECKING:
     from dichotomies.tree import ClassTree
 
+#: From so many classes on a deep tree may be better than a shallow one.
+_MANY_CLASSES = 100
+#: Rows times their depth, up to which a deep tree is affordable: about a minute of logistic regression.
+_MOST_VISITS = 2e7
+#: Rows on which the two are compared.
+_JUDGING_ROWS = 6_000
+
 
 @STRUCTURES.register("auto")
 class Auto(Structure):
-    """The default: "2-means" on the class centroids, or "random-pair" where trees have to differ.
+    """The default: "2-means", or "single" where that is better and affordable; "random-pair" for ensembles.
 
-    Without features it is "class-balanced". Chosen for the NLL over the data, learners and calibrations of
-    the study in the documentation; a later version may choose otherwise. Name the structure to keep it.
+    Trees of "2-means" are shallow, quick to train and never far from the best. The deep ones of "single" can
+    be much better with hundreds of classes. So from 100 classes on, both are tried out of fold, with the
+    classifier's own learner and on all rows of some of the classes, as long as that learner is a quick one
+    (logistic regression or naive Bayes) and rows times depth is at most twenty million. Otherwise, and where
+    there is no classifier, it is "2-means"; without features, "class-balanced". Chosen by the study in the
+    documentation; a later version may choose otherwise. Name the structure to keep it.
 
     Parameters
     ----------
     diverse : bool, default=False
-        Whether every seed shall give another tree, as an ensemble needs them.
+        Whether every seed shall give another tree, as an ensemble needs them: "random-pair".
 
     Examples
     --------
@@ -35,6 +46,20 @@ class Auto(Structure):
         self.diverse = diverse
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        name = "class-balanced" if task.X is None else "random-pair" if self.diverse else "2-means"
-        tree: ClassTree = STRUCTURES.create(name).grow_from(task, rng)
-        return tree
+        if task.X is None:
+            return _grown("class-balanced", task, rng)
+        if self.diverse:
+            return _grown("random-pair", task, rng)
+        shallow = _grown("2-means", task, rng)
+        if task.n_classes < _MANY_CLASSES or task.judge is None or not task.judge.is_quick:
+            return shallow
+        deep = _grown("single", task, rng)
+        if len(task.codes) * deep.mean_depth > _MOST_VISITS:
+            return shallow
+        sample: Any = {"max_rows": _JUDGING_ROWS, "seed": 0, "whole_classes": True}
+        return deep if task.judge(deep, **sample) < task.judge(shallow, **sample) else shallow
+
+
+def _grown(name: str, task: GrowingTask, rng: Any) -> ClassTree:
+    tree: ClassTree = STRUCTURES.create(name).grow_from(task, rng)
+    return tree

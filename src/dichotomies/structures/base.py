@@ -26,10 +26,23 @@ if TYPE_CHECKING:
 
 
 class TreeJudge(Protocol):
-    """Says how good a whole tree is."""
+    """Says how good a whole tree is.
 
-    def __call__(self, tree: ClassTree, *, max_rows: int, seed: int) -> float:
-        """Mean out-of-fold NLL of the tree on at most about `max_rows` rows; the same for the same seed."""
+    Attributes
+    ----------
+    is_quick : bool
+        Whether judging a tree is worth it where others would do.
+    """
+
+    @property
+    def is_quick(self) -> bool: ...
+
+    def __call__(self, tree: ClassTree, *, max_rows: int, seed: int, whole_classes: bool = False) -> float:
+        """Mean out-of-fold NLL of the tree on at most about `max_rows` rows; the same for the same seed.
+
+        Fewer rows are fewer of every class or (`whole_classes`) all rows of fewer classes, as if there were
+        no others.
+        """
 
 
 @dataclass(frozen=True)

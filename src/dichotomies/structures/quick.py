@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -58,12 +58,14 @@ class QuickJudge:
     little from those judged before, only the nodes that are new are looked at.
     """
 
+    is_quick = True
+
     def __init__(self, task: GrowingTask) -> None:
         self._classes = class_points(task, "within")
         self._total = max(float(self._classes.weight.sum()), np.finfo(float).tiny)
         self._known: dict[tuple[int, int], float] = {}
 
-    def __call__(self, tree: ClassTree, *, max_rows: int, seed: int) -> float:  # noqa: ARG002
+    def __call__(self, tree: ClassTree, **sample: Any) -> float:  # noqa: ARG002
         """Mean loss per row; neither rows nor chance come into it."""
         points = self._classes.points[tree.leaf_order]
         weight = self._classes.weight[tree.leaf_order]

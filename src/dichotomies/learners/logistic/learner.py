@@ -37,6 +37,8 @@ class LogisticLearner(Learner):
     C: float
     settings: Settings
 
+    is_quick = True
+
     @classmethod
     def recognise(cls, estimator: Any) -> Self | None:
         """Take over a `LogisticRegression` whose penalty is L2."""

@@ -53,6 +53,8 @@ class NaiveBayesLearner(Learner):
     of all other folds combined: the rows are looked at once, however many nodes and folds there are.
     """
 
+    is_quick = True
+
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
         self._rule = (
