@@ -29,8 +29,8 @@ SECONDS = {
     "wordnet": (6.0, 4.0, _NEVER),
     "kanji_fonts": (5.0, 2.5, _NEVER),
 }
-#: How many times longer it takes to judge many trees.
-SLOWNESS = {"best-of-k": 8, "evolved": 50}
+#: How many times longer it takes to judge many trees, or to train deep ones.
+SLOWNESS = {"best-of-k": 8, "evolved": 50, "single": 8}
 #: How often what takes less than so many seconds is run; the rest, and structures that judge trees, once.
 REPEATS, DEAR = 3, 0.7
 

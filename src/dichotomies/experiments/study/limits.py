@@ -95,6 +95,21 @@ LIMITS = (
         left_out=True,
     ),
     Limit(
+        "`single` with boosted trees on reuters52, nhcd, clinc150 and omniglot",
+        "its deep trees would take minutes",
+        datasets=("reuters52", "nhcd", "clinc150", "omniglot"),
+        learners=_BOOSTED,
+        structures=("single",),
+        left_out=True,
+    ),
+    Limit(
+        "`single` on wordnet",
+        "thousands of nodes above a class would take minutes",
+        datasets=("wordnet",),
+        structures=("single",),
+        left_out=True,
+    ),
+    Limit(
         "boosted trees on onet_titles, wordnet and kanji_fonts",
         "a trial would take minutes",
         datasets=("onet_titles", "wordnet", "kanji_fonts"),
