@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 #: From so many classes on a deep tree may be better than a shallow one.
 _MANY_CLASSES = 100
-#: Rows times their depth, up to which a deep tree is affordable: about a minute of logistic regression.
-_MOST_VISITS = 2e7
+#: Rows times classes, up to which a deep tree is affordable: it takes a minute or so of logistic regression.
+_MOST_PAIRS = 100_000_000
 #: Rows on which the two are compared.
 _JUDGING_ROWS = 6_000
 
@@ -24,7 +24,7 @@ class Auto(Structure):
     Trees of "2-means" are shallow, quick to train and never far from the best. The deep ones of "single" can
     be much better with hundreds of classes. So from 100 classes on, both are tried out of fold, with the
     classifier's own learner and on all rows of some of the classes, as long as that learner is a quick one
-    (logistic regression or naive Bayes) and rows times depth is at most twenty million. Otherwise, and where
+    (logistic regression or naive Bayes) and rows times classes are at most 100 million. Otherwise, and where
     there is no classifier, it is "2-means"; without features, "class-balanced". Chosen by the study in the
     documentation; a later version may choose otherwise. Name the structure to keep it.
 
@@ -51,11 +51,10 @@ class Auto(Structure):
         if self.diverse:
             return _grown("random-pair", task, rng)
         shallow = _grown("2-means", task, rng)
-        if task.n_classes < _MANY_CLASSES or task.judge is None or not task.judge.is_quick:
+        affordable = len(task.codes) * task.n_classes <= _MOST_PAIRS
+        if task.n_classes < _MANY_CLASSES or not affordable or task.judge is None or not task.judge.is_quick:
             return shallow
         deep = _grown("single", task, rng)
-        if len(task.codes) * deep.mean_depth > _MOST_VISITS:
-            return shallow
         sample: Any = {"max_rows": _JUDGING_ROWS, "seed": 0, "whole_classes": True}
         return deep if task.judge(deep, **sample) < task.judge(shallow, **sample) else shallow
 
