@@ -17,8 +17,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dichotomies
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
+from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.diagnostics import ledger
+from dichotomies.folds import fold_of_rows
 from dichotomies.inference import _largest, class_log_proba
+from dichotomies.learners import NodeTask, choose
+from dichotomies.plan import Plan
+from dichotomies.structures import STRUCTURES, GrowingTask
+from dichotomies.training import _pooled_fairly
 
 LR = LogisticRegression(C=0.1)
 
@@ -183,6 +189,7 @@ def test_a_ledger_takes_the_pooled_nll_apart(digits_parts):
 def test_a_report_can_be_made(digits_parts):
     report = fitted(digits_parts).report(*digits_parts[2:])
     assert "NestedDichotomyEnsemble" in report.html
+    assert "4, their probabilities pooled (geometric mean)" in report.html
 
 
 def test_trees_that_are_all_the_same_are_told_of(digits_parts):
@@ -211,7 +218,7 @@ def test_bad_parameters_get_a_sentence(digits_parts, params, message):
 
 def test_a_learner_without_weights_cannot_be_bootstrapped(digits_parts):
     clf = NestedDichotomyEnsemble(KNeighborsClassifier(), bootstrap=True, n_estimators=2)
-    with pytest.raises(TypeError, match="sample_weight"):
+    with pytest.raises(TypeError, match="bootstrap=True draws rows by weighting them, but KNeighbors"):
         clf.fit(*digits_parts[:2])
 
 
@@ -237,4 +244,99 @@ def test_equally_probable_classes_come_in_their_order():
 
 def test_it_can_be_cloned_and_set(digits_parts):
     clf = clone(fitted(digits_parts)).set_params(n_estimators=2, estimator__C=1.0)
-    assert clf.fit(*digits_parts[:2]).trees_[1] is not None
+    assert len(clf.fit(*digits_parts[:2]).trees_) == 2
+
+
+def test_each_tree_is_trained_on_its_own_bootstrap_sample(digits_parts):
+    X, y, X_test, _ = digits_parts
+    clf = fitted(digits_parts, GaussianNB(), bootstrap=True, external_calibration=None, structure="random")
+    rng = np.random.RandomState(0)
+    for _ in range(4):  # what the trees took of the seed, features drawn included
+        STRUCTURES.create("random").grow_from(
+            clf._with_some_features(GrowingTask(X, y, np.arange(10)), rng), rng
+        )
+    bags = clf._bags(y, None, rng)
+    each = np.stack(
+        [
+            NestedDichotomyClassifier(GaussianNB(), tree, external_calibration=None)
+            .fit(X, y, sample_weight=bag)
+            .predict_log_proba(X_test)
+            for tree, bag in zip(clf.trees_, bags, strict=True)
+        ]
+    ).mean(axis=0)
+    expected = each - logsumexp(each, axis=1, keepdims=True)
+    np.testing.assert_allclose(clf.predict_log_proba(X_test), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_fewer_features_make_trees_without_chance_differ(digits_parts):
+    params = {"structure": "2-means", "external_calibration": None}
+    assert fitted(digits_parts, max_features=0.3, **params).n_different_nodes_ > 9
+    with pytest.warns(UserWarning, match="All 4 trees are the same"):
+        assert fitted(digits_parts, max_features=1.0, **params).n_different_nodes_ == 9
+
+
+def test_the_calibrator_of_the_pool_sees_what_member_calibrators_say_of_rows_they_have_not_seen(digits):
+    X, y = digits
+    task = NodeTask(STRUCTURES.create("random").grow(None, y, random_state=0), X, y)
+    plan = Plan(
+        choose(GaussianNB()), member=MULTICLASS.create("vector"), external=MULTICLASS.create("vector")
+    )
+    rows = np.arange(0, len(y), 3)
+    by_tree = np.log(np.random.default_rng(0).dirichlet(np.ones(10), size=(2, len(rows))))
+    pooled = _pooled_fairly(plan, task, rows, by_tree)
+    fold = fold_of_rows(y[rows], 3, np.random.RandomState(0))
+    seen, unseen = np.flatnonzero(fold != 1), np.flatnonzero(fold == 1)
+    each = np.mean(
+        [
+            MULTICLASS.create("vector").fit(tree[seen], y[rows[seen]]).predict_log_proba(tree[unseen])
+            for tree in by_tree
+        ],
+        axis=0,
+    )
+    expected = each - logsumexp(each, axis=1, keepdims=True)
+    np.testing.assert_allclose(pooled[unseen], expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("member", [None, "vector"])
+def test_where_no_row_can_be_held_out_nothing_is_calibrated(rng, member):
+    X, y = rng.normal(size=(20, 3)), np.arange(20)
+    clf = NestedDichotomyEnsemble(GaussianNB(), member_calibration=member, n_estimators=2).fit(X, y)
+    assert clf.external_calibrator_ is None
+    assert clf.member_calibrators_ in ([], [None, None])
+    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("kind", [NestedDichotomyClassifier, NestedDichotomyEnsemble])
+def test_classes_with_few_rows_are_not_calibrated_to_nothing(rng, kind):
+    centres = rng.normal(size=(300, 20))
+    y = np.repeat(np.arange(300), 3)
+    X, X_test = (centres[y] + 0.1 * rng.normal(size=(900, 20)) for _ in range(2))
+    calibrated, plain = (kind(GaussianNB(), random_state=0), kind(GaussianNB(), external_calibration=None))
+    plain.set_params(random_state=0)
+    assert calibrated.fit(X, y).score(X_test, y) > 0.9 * plain.fit(X, y).score(X_test, y)
+
+
+@pytest.mark.parametrize("kind", [NestedDichotomyClassifier, NestedDichotomyEnsemble])
+def test_a_fit_that_fails_leaves_the_fitted_model_as_it_was(digits_parts, kind):
+    X, y, X_test, _ = digits_parts
+    clf = kind(GaussianNB(), random_state=0).fit(X, y)
+    before = clf.predict_proba(X_test)
+    with pytest.raises(ValueError, match="Class 'a' is missing from the tree"):
+        clf.set_params(structure=[0, 1]).fit(X[:, :5], np.array(list("abcdefghij"))[y])
+    assert np.array_equal(clf.predict_proba(X_test), before)
+
+
+def test_a_pool_stays_what_it_was_fitted_as(digits_parts):
+    clf = fitted(digits_parts)
+    before = clf.predict_proba(digits_parts[2])
+    assert np.array_equal(clf.set_params(pooling="arithmetic").predict_proba(digits_parts[2]), before)
+
+
+def test_auto_as_an_object_is_auto_by_name(digits_parts):
+    named, given = (fitted(digits_parts, structure=each) for each in ("auto", STRUCTURES.create("auto")))
+    assert named.trees_ == given.trees_
+
+
+def test_a_number_of_folds_may_be_of_numpy(digits_parts):
+    one, other = (fitted(digits_parts, internal_calibration="platt", cv=cv) for cv in (3, np.int64(3)))
+    assert np.array_equal(one.predict_proba(digits_parts[2]), other.predict_proba(digits_parts[2]))

@@ -191,9 +191,9 @@ def test_folds_of_the_users_choice(digits, cv):
 
 def test_calibrating_some_depths_leaves_the_other_nodes_alone(digits):
     X, y, X_test, _ = two_halves(digits)
-    params = {"external_calibration": None}
+    params = {"external_calibration": None, "structure": "random"}
     plain = fit(X, y, **params)._scorer.log_odds(X_test)
-    clf = fit(X, y, internal_calibration="platt", calibrated_nodes=[0, 2], structure="random", **params)
+    clf = fit(X, y, internal_calibration="platt", calibrated_nodes=[0, 2], **params)
     some = clf._scorer.log_odds(X_test)
     plain = np.clip(plain, -MOST_LOG_ODDS, MOST_LOG_ODDS)
     every = fit(X, y, internal_calibration="platt", **params)._scorer.log_odds(X_test)

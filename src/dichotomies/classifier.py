@@ -157,9 +157,10 @@ class NestedDichotomyClassifier(DichotomyEstimator):
 
     def check_loaded(self) -> None:
         """Refuse fitted attributes that do not fit together; see `dichotomies.persistence`."""
-        if not hasattr(self, "_scorer"):
+        if not hasattr(self, "learner_"):
             return
         self._check_face()
+        expect(hasattr(self, "tree_") and hasattr(self, "_scorer"), "there are a tree and its nodes")
         expect_type(self.tree_, ClassTree, "tree_")
         expect(np.array_equal(self.tree_.classes, self.classes_), "the tree is one over the classes")
         expect_fits(self._scorer, self.tree_.n_nodes, self.n_features_in_)

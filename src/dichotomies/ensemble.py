@@ -7,14 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from dichotomies.estimator import DichotomyEstimator, check_whole, multiclass_calibrator
 from dichotomies.forest import Forest
 from dichotomies.inference import ImpliedScorer, PooledModel
-from dichotomies.learners import expect_fits
+from dichotomies.learners import expect_fits, takes_weight
 from dichotomies.persistence import Estimator, savable
 from dichotomies.persistence.checks import expect, expect_type
-from dichotomies.pooling import check_pooling
+from dichotomies.pooling import POOLINGS
 from dichotomies.structures import resolve
 from dichotomies.structures.auto import Auto
 
@@ -88,6 +89,8 @@ class NestedDichotomyEnsemble(DichotomyEstimator):
         classes differently.
     member_calibrators_ : list of MulticlassCalibrator or None
         The fitted calibrator of each tree; empty without.
+    pooling_ : str
+        Which mean is taken, as `pooling` said when fitting.
     external_calibrator_ : MulticlassCalibrator or None
         The fitted calibrator of the pool; None without one, and where no row could be held out for it.
     learner_ : str
@@ -111,9 +114,9 @@ class NestedDichotomyEnsemble(DichotomyEstimator):
     >>> clf = NestedDichotomyEnsemble(random_state=0).fit(X[:1000] / 16, y[:1000])
     >>> round(clf.score(X[1000:] / 16, y[1000:]), 2)
     0.93
-    >>> labels, proba = clf.predict_top_k(X[1000:1001] / 16, k=2)
-    >>> labels.tolist()
-    [[1, 8]]
+    >>> labels, proba = clf.predict_top_k(X[1000:1002] / 16, k=3)
+    >>> labels[:, 0].tolist()
+    [1, 4]
     """
 
     def __init__(
@@ -160,17 +163,23 @@ class NestedDichotomyEnsemble(DichotomyEstimator):
     def _plan(self, **others: Any) -> Plan:
         """The parameters, names resolved and values checked."""
         check_whole(self.n_estimators, "n_estimators")
+        if self.bootstrap and not takes_weight(self._base()):
+            raise TypeError(
+                f"bootstrap=True draws rows by weighting them, but {type(self._base()).__name__} takes no "
+                "sample_weight; leave bootstrap at False, or choose an estimator that takes weights."
+            )
         _check_share(self.max_features)
         member = multiclass_calibrator(self.member_calibration)
         return super()._plan(member=member, pooling=self.pooling, **others)
 
     def _grow(self, task: GrowingTask, rng: Any) -> Forest:
-        structure = Auto(diverse=True) if self.structure == "auto" else resolve(self.structure)
+        structure = resolve(self.structure)
+        structure = Auto(diverse=True) if isinstance(structure, Auto) else structure
         trees = [
             structure.grow_from(self._with_some_features(task, rng), rng) for _ in range(self.n_estimators)
         ]
         forest = Forest.of(trees, shared=not self.bootstrap)
-        if len(trees) > 1 and not self.bootstrap and forest.n_different == trees[0].n_nodes > 1:
+        if len(trees) > 1 and not self.bootstrap and forest.n_different == trees[0].n_nodes > 3:
             warnings.warn(
                 f"All {len(trees)} trees are the same, so that pooling them changes nothing: choose a "
                 "structure with chance, lower max_features, or set bootstrap=True.",
@@ -200,7 +209,7 @@ class NestedDichotomyEnsemble(DichotomyEstimator):
         return bags
 
     def _keep(self, forest: Forest, trained: Trained) -> None:
-        self._forest, self._nodes = forest, trained.scorer
+        self._forest, self._nodes, self.pooling_ = forest, trained.scorer, self.pooling
         self.member_calibrators_ = list(trained.members)
         self.external_calibrator_ = trained.external
 
@@ -213,16 +222,18 @@ class NestedDichotomyEnsemble(DichotomyEstimator):
     @property
     def _uncalibrated(self) -> PooledModel:
         """The pool before it is calibrated."""
-        return PooledModel(self._forest, self._nodes, self.pooling, self.member_calibrators_)
+        return PooledModel(self._forest, self._nodes, self.pooling_, self.member_calibrators_)
 
     @property
     def trees_(self) -> list[ClassTree]:
         """The trees."""
+        check_is_fitted(self)
         return list(self._forest.trees)
 
     @property
     def n_different_nodes_(self) -> int:
         """How many nodes were trained."""
+        check_is_fitted(self)
         return self._forest.n_different
 
     # ------------------------------------------------------------------ how diagnostics look at it
@@ -239,9 +250,10 @@ class NestedDichotomyEnsemble(DichotomyEstimator):
 
     def check_loaded(self) -> None:
         """Refuse fitted attributes that do not fit together; see `dichotomies.persistence`."""
-        if not hasattr(self, "_nodes"):
+        if not hasattr(self, "learner_"):
             return
         self._check_face()
+        expect(hasattr(self, "_forest") and hasattr(self, "_nodes"), "there are trees and their nodes")
         expect_type(self._forest, Forest, "_forest")
         expect(np.array_equal(self.tree_.classes, self.classes_), "the trees are ones over the classes")
         expect_fits(self._nodes, self._forest.n_different, self.n_features_in_)
@@ -252,7 +264,7 @@ class NestedDichotomyEnsemble(DichotomyEstimator):
         for calibrator in self.member_calibrators_:
             self._check_calibrator(calibrator, "a member's calibrator")
         self._check_calibrator(self.external_calibrator_, "external_calibrator_")
-        check_pooling(self.pooling)
+        expect(self.pooling_ in POOLINGS, "the way to pool is known")
 
 
 def _check_share(value: object) -> None:

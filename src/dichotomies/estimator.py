@@ -96,6 +96,14 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC
         -------
         self
         """
+        before = self.__dict__.copy()
+        try:
+            return self._fit(X, y, sample_weight)
+        except BaseException:  # what was fitted before stays as it was
+            self.__dict__ = before
+            raise
+
+    def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
         plan = self._plan()
         X, codes = self._validated(X, y)
         weight = self._validated_weight(sample_weight, X)

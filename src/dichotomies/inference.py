@@ -87,15 +87,15 @@ class Model(Protocol):
 
     Attributes
     ----------
-    n_classes, n_nodes : int
-        Columns of its answer, and of what it computes on the way.
+    n_classes, width : int
+        Columns of its answer, and of all that it holds at a time on the way.
     """
 
     @property
     def n_classes(self) -> int: ...  # noqa: D102
 
     @property
-    def n_nodes(self) -> int: ...  # noqa: D102
+    def width(self) -> int: ...  # noqa: D102
 
     def log_proba(self, X: Matrix, out: FloatArray | None = None) -> FloatArray:
         """Class log-probabilities of a chunk of rows, written to `out` if given."""
@@ -115,7 +115,7 @@ class TreeModel:
         return self.tree.n_classes
 
     @property
-    def n_nodes(self) -> int:
+    def width(self) -> int:
         """Number of nodes."""
         return self.tree.n_nodes
 
@@ -153,8 +153,8 @@ class PooledModel:
         return self.forest.n_classes
 
     @property
-    def n_nodes(self) -> int:
-        """Number of different nodes, and of those of one tree at a time."""
+    def width(self) -> int:
+        """Number of different nodes, and of those and the classes of one tree at a time."""
         return self.forest.n_different + 2 * self.n_classes
 
     def by_tree(self, X: Matrix, consume: Callable[[int, FloatArray], None]) -> None:
@@ -194,15 +194,15 @@ class ImpliedScorer:
         return out
 
 
-def chunk_rows(n_nodes: int) -> int:
-    """Rows per chunk so that their log-odds fit into `CHUNK_BYTES`; depends on the model alone."""
-    rows = CHUNK_BYTES // (8 * max(1, n_nodes))
+def chunk_rows(width: int) -> int:
+    """Rows per chunk so that what is held of them fits into `CHUNK_BYTES`; depends on the model alone."""
+    rows = CHUNK_BYTES // (8 * max(1, width))
     return int(np.clip(rows // _ALIGNMENT * _ALIGNMENT, _ALIGNMENT, _MAX_ROWS))
 
 
-def in_chunks(n_nodes: int, n_rows: int, work: Callable[[slice], None], n_jobs: int | None = None) -> None:
+def in_chunks(width: int, n_rows: int, work: Callable[[slice], None], n_jobs: int | None = None) -> None:
     """Call `work` with the rows of each chunk, in any order and from several threads."""
-    step = chunk_rows(n_nodes)
+    step = chunk_rows(width)
     chunks = [(slice(i, min(i + step, n_rows)),) for i in range(0, n_rows, step)]
     run(work, chunks, n_jobs=n_jobs, shared_memory=True)
 
@@ -237,7 +237,7 @@ def log_proba_of(
         else:
             out[rows] = model.log_proba(X[rows])
 
-    in_chunks(model.n_nodes, X.shape[0], keep, n_jobs)
+    in_chunks(model.width, X.shape[0], keep, n_jobs)
     return out
 
 
@@ -248,7 +248,7 @@ def most_probable(model: Model, X: Matrix, n_jobs: int | None = None) -> IntArra
     def keep(rows: slice) -> None:
         best[rows] = model.log_proba(X[rows]).argmax(axis=1)
 
-    in_chunks(model.n_nodes, X.shape[0], keep, n_jobs)
+    in_chunks(model.width, X.shape[0], keep, n_jobs)
     return best
 
 
@@ -266,7 +266,7 @@ def top_k(model: Model, X: Matrix, k: int, n_jobs: int | None = None) -> tuple[I
         codes[rows] = _largest(log_proba, k)
         best[rows] = np.take_along_axis(log_proba, codes[rows], axis=1)
 
-    in_chunks(model.n_nodes, X.shape[0], keep, n_jobs)
+    in_chunks(model.width, X.shape[0], keep, n_jobs)
     return codes, best
 
 

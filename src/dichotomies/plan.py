@@ -43,6 +43,8 @@ class Plan:
     verbose: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.cv, np.integer):
+            object.__setattr__(self, "cv", int(self.cv))
         object.__setattr__(self, "calibrated_nodes", _checked_nodes(self.calibrated_nodes))
         _check_calibration_size(self.calibration_size)
         check_pooling(self.pooling)

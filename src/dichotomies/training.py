@@ -18,7 +18,7 @@ from dichotomies.scorers import JoinedScorer
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
     from dichotomies.forest import Forest
     from dichotomies.inference import Model
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Class log-probabilities kept for fitting external calibrators; beyond this, a sample of the rows.
 _CALIBRATION_BYTES = 2**30
+#: Rows a class must have for some to be held out.
+_FEWEST_ROWS = 4
 #: Folds of the rows that calibrators are fitted on, where one is fitted behind another.
 _CALIBRATION_FOLDS = 3
 
@@ -81,10 +83,21 @@ def train(
         ]
         scorer = _joined(forest, [each.final_scorer() for each in crossed])
     else:
-        held = hold_out(task.codes, plan.calibration_size, rng)
+        held = _held_out(task.codes, plan.calibration_size, rng)
         scorer = _fit_inside(plan, forest, task, np.flatnonzero(~held), rng, bags)
         unseen = [(_sample(plan, forest, task, np.flatnonzero(held), rng), scorer)]
     return Trained(scorer, *_fit_outside(plan, forest, task, unseen))
+
+
+def _held_out(codes: IntArray, share: float, rng: Any) -> BoolArray:
+    """Rows to calibrate on, none of them of a class with few.
+
+    Such a class would lose a large part of what there is to learn it from. Those that did would be the least
+    probable of all, and just their rows would be there to calibrate on: the calibrator would learn to
+    mistrust the model.
+    """
+    is_frequent = np.bincount(codes) >= _FEWEST_ROWS
+    return hold_out(codes, share, rng) & is_frequent[codes]
 
 
 def _fit_inside(
@@ -125,8 +138,9 @@ def _on_each_tree(
         nodes = forest.new_nodes(t)
         if len(nodes) == 0:
             continue
-        part = task.of_tree(tree, None if len(nodes) == tree.n_nodes else nodes)
-        if bags is not None:
+        if bags is None:
+            part = task.of_tree(tree, None if len(nodes) == tree.n_nodes else nodes)
+        else:
             part = NodeTask(tree, task.X, task.codes, bags[t])
         title = f"tree {t + 1} of {len(forest.trees)}: " if len(forest.trees) > 1 else ""
         done.append(fit(part, title))
@@ -157,7 +171,7 @@ def _fit_outside(
         [_log_proba_by_tree(plan, forest, scorer, task.take(each)) for each, scorer in unseen], axis=1
     )
     members = [_fit_calibrator(plan.member, task, rows, log_proba) for log_proba in by_tree]
-    if plan.external is None:
+    if plan.external is None or len(rows) == 0:
         return members, None
     pooled = _pooled_fairly(plan, task, rows, by_tree)
     return members, _fit_calibrator(plan.external, task, rows, pooled)
@@ -181,7 +195,7 @@ def _log_proba_by_tree(plan: Plan, forest: Forest, scorer: Scorer, X: Matrix) ->
 
         model.by_tree(X[rows], write)
 
-    in_chunks(model.n_nodes, X.shape[0], keep, plan.n_jobs)
+    in_chunks(model.width, X.shape[0], keep, plan.n_jobs)
     return out
 
 

@@ -106,8 +106,8 @@ def fitted_dichotomy(clf: Any) -> Any:
         return fitted_dichotomy(clf[-1])
     if not (hasattr(clf, "tree_") and hasattr(clf, "_scorer")):
         raise TypeError(
-            f"Only a nested dichotomy has nodes to look at: give a fitted NestedDichotomyClassifier, or a "
-            f"pipeline that ends in one, not a {type(clf).__name__}."
+            f"Only a nested dichotomy has nodes to look at: give a fitted NestedDichotomyClassifier or "
+            f"NestedDichotomyEnsemble, or a pipeline that ends in one, not a {type(clf).__name__}."
         )
     return clf
 

@@ -13,7 +13,7 @@ from dichotomies.learners.base import (
     expect_fits,
 )
 from dichotomies.learners.choice import choose
-from dichotomies.learners.generic import GenericLearner, GenericScorer, input_dtypes
+from dichotomies.learners.generic import GenericLearner, GenericScorer, input_dtypes, takes_weight
 
 __all__ = [
     "LEARNERS",
@@ -30,4 +30,5 @@ __all__ = [
     "choose",
     "expect_fits",
     "input_dtypes",
+    "takes_weight",
 ]

@@ -146,7 +146,7 @@ class GenericLearner(Learner):
         return GenericScorer([node for batch in results for node in batch], self._takes_X_as_it_is)
 
     def _check_weights(self, task: NodeTask) -> None:
-        if task.sample_weight is not None and not _takes_weight(self.estimator):
+        if task.sample_weight is not None and not takes_weight(self.estimator):
             raise TypeError(
                 f"sample_weight was given, but {type(self.estimator).__name__} cannot be fitted with it; "
                 "a pipeline can when scikit-learn's metadata routing is enabled and its step requests it."
@@ -188,7 +188,8 @@ def _fit_batch(learner: GenericLearner, task: NodeTask, nodes: range, seeds: Int
     return fitted
 
 
-def _takes_weight(estimator: Any) -> bool:
+def takes_weight(estimator: Any) -> bool:
+    """Whether an estimator can be fitted with weights; where metadata are routed, that is found out later."""
     if has_fit_parameter(estimator, "sample_weight") or get_config()["enable_metadata_routing"]:
         return True
     passes_on = any(p.kind is p.VAR_KEYWORD for p in signature(estimator.fit).parameters.values())

@@ -34,6 +34,7 @@ def facts(measured: Measurements) -> list[tuple[str, str]]:
             "Tree",
             f"{_text(clf.structure)}; {tree.mean_depth:.1f} decisions on average, {tree.max_depth} at most",
         ),
+        *_pool(clf),
         ("Model at each node", _text(clf._base())),
         ("Trained", clf.learner_),
         ("Calibration of the nodes", _text(clf.internal_calibration)),
@@ -62,6 +63,21 @@ def _rows(measured: Measurements) -> str:
         if measured.n_rows == len(measured.facts)
         else f"{rows}, of total weight {count(measured.n_rows)}"
     )
+
+
+def _pool(clf: Any) -> list[tuple[str, str]]:
+    """What there is to say of an ensemble: whose tree this is."""
+    if not hasattr(clf, "trees_"):
+        return []
+    n_trees = len(clf.trees_)
+    return [
+        (
+            "Trees",
+            f"{n_trees}, their probabilities pooled ({clf.pooling_} mean); the tree is the first of them, "
+            "along which the pool's answers are taken apart: a decision is a question put to the pool",
+        ),
+        ("Calibration of each tree", _text(clf.member_calibration)),
+    ]
 
 
 def _external(clf: Any) -> str:

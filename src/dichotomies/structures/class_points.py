@@ -58,8 +58,8 @@ def class_points(task: GrowingTask, metric: str = "auto") -> ClassPoints:
     metric : "auto", "raw", "within" or "cosine"
         "raw": Euclidean distance of the centroids. "within": Mahalanobis distance by the pooled covariance
         within classes, as in linear discriminant analysis, so that features count as far as they tell
-        classes apart whatever their scale. "cosine": centroids of length one, for texts. "auto": "within"
-        up to 512 features, "cosine" beyond.
+        classes apart, unless their scales differ by orders of magnitude. "cosine": centroids of length one,
+        for texts. "auto": "within" up to 512 features, "cosine" beyond.
 
     Notes
     -----
