@@ -41,7 +41,6 @@ benchmarks: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.boosting --save
 	$(BIN)/python -m benchmarks.odp_shape --save
 	$(BIN)/python -m benchmarks.limits --save
-	$(BIN)/python -m benchmarks.structures --save
 	$(BIN)/python -m benchmarks.flat --save
 	$(BIN)/python -m benchmarks.external_reading --save
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check napkinxc
