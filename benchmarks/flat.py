@@ -36,7 +36,10 @@ included, in processor seconds of one thread, relative to the flat model as it i
 time. One seed.
 
 The default tree is one of "2-means" on letter and clinc150 and, chosen out of fold on training rows, the deep
-one of "single" on omniglot.
+one of "single" on omniglot. It comes within a tenth of the flat model's NLL, or below it, in all three cases
+and in less time. But its accuracy is lower in all three, and a flat model that is calibrated, too, has the
+lower NLL: where one model must do and its training time does not matter, a flat one is better. Ten trees have
+the lowest NLL in all three cases, also beside the calibrated flat model, in less time, at about its accuracy.
 """
 
 
