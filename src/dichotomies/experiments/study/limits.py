@@ -103,6 +103,14 @@ LIMITS = (
         left_out=True,
     ),
     Limit(
+        "`single` with logistic regression on omniglot and kanji_fonts (see benchmarks/flat.md for the former)",
+        "hundreds of nodes above a class take minutes",
+        datasets=("omniglot", "kanji_fonts"),
+        learners=("logistic_regression",),
+        structures=("single",),
+        left_out=True,
+    ),
+    Limit(
         "`single` on wordnet",
         "thousands of nodes above a class would take minutes",
         datasets=("wordnet",),
