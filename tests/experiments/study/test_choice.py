@@ -20,7 +20,9 @@ WHOLE = StudyChoice(DATASETS, LEARNERS, structures(), tuple(CALIBRATIONS))
 def test_every_trial_is_run_once_and_every_structure_and_dataset_is_there():
     trials = WHOLE.trials()
     assert len(set(trials)) == len(trials)
-    assert {trial.structure for trial in trials} == set(STRUCTURES.names())
+    assert {trial.structure for trial in trials} == set(STRUCTURES.names()) - {
+        "auto"
+    }  # which is one of the others
     assert {trial.dataset for trial in trials} == set(DATASETS)
 
 
@@ -35,7 +37,7 @@ def test_nothing_is_repeated_before_everything_was_run_once_and_cheap_trials_com
     assert trials[: len(once)] == once
     plain = [trial for trial in once if trial.structure not in JUDGING]
     assert once[: len(plain)] == plain
-    seconds = [seconds_of(trial.kind()) for trial in plain]
+    seconds = [seconds_of((trial.dataset, trial.learner, "random")) for trial in plain]
     assert seconds == sorted(seconds)
 
 

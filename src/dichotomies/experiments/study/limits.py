@@ -103,7 +103,7 @@ LIMITS = (
         left_out=True,
     ),
     Limit(
-        "`single` with logistic regression on omniglot and kanji_fonts (see benchmarks/flat.md for the former)",
+        "`single` with logistic regression on omniglot (see benchmarks/flat.md) and kanji_fonts",
         "hundreds of nodes above a class take minutes",
         datasets=("omniglot", "kanji_fonts"),
         learners=("logistic_regression",),
