@@ -20,9 +20,7 @@ WHOLE = StudyChoice(DATASETS, LEARNERS, structures(), tuple(CALIBRATIONS))
 def test_every_trial_is_run_once_and_every_structure_and_dataset_is_there():
     trials = WHOLE.trials()
     assert len(set(trials)) == len(trials)
-    assert {trial.structure for trial in trials} == set(STRUCTURES.names()) - {
-        "auto"
-    }  # which is one of the others
+    assert {trial.structure for trial in trials} == set(STRUCTURES.names()) - {"auto"}
     assert {trial.dataset for trial in trials} == set(DATASETS)
 
 
