@@ -218,7 +218,7 @@ def test_cross_validation_inside_a_node_sees_every_class_in_every_fold(digits):
     """A base learner with unshuffled folds would lose whole classes, were rows sorted by class."""
     X, y = digits
     base = CalibratedClassifierCV(GaussianNB(var_smoothing=1e-2), cv=3)  # stratified, not shuffled
-    clf = Clones(base, random_state=0)
+    clf = Clones(base, "random", random_state=0)
     by_class = np.argsort(y, kind="stable")
     mixed_score = clf.fit(X, y).score(X, y)
     assert mixed_score > clf.fit(X[by_class], y[by_class]).score(X, y) + 0.05

@@ -358,7 +358,7 @@ def test_choosing_per_node_or_depth_beats_the_best_single_C_on_test_rows(real_da
     test = np.random.default_rng(0).random(len(y)) < 0.25
 
     def nll(estimator):
-        clf = Uncalibrated(estimator, random_state=0).fit(X[~test], y[~test])
+        clf = Uncalibrated(estimator, "random", random_state=0).fit(X[~test], y[~test])
         return -clf.predict_log_proba(X[test])[np.arange(test.sum()), y[test]].mean()
 
     Cs = tuple(10.0 ** np.arange(-2, 2.6, 0.5))

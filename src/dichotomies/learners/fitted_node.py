@@ -123,7 +123,9 @@ def _is_log_odds(estimator: Any, X: Matrix, scores: FloatArray) -> bool:
     near = np.argsort(np.abs(scores))[:_PROBE_ROWS]
     positive = np.asarray(estimator.predict_proba(X[near]), dtype=np.float64)[:, 1]
     telling = np.abs(scores[near]) < _SATURATED
-    return bool(telling.any()) and np.allclose(expit(scores[near]), positive, rtol=1e-4, atol=1e-6)
+    unlikelier = np.where(scores[near] > 0, 1.0 - positive, positive)  # close to 1, all are nearly the same
+    expected = expit(-np.abs(scores[near]))
+    return bool(telling.any()) and np.allclose(expected, unlikelier, rtol=1e-4, atol=1e-6)
 
 
 #: Learners that need not be tried. Naive Bayes computes log-probabilities and exponentiates them;
