@@ -8,7 +8,7 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
-from dichotomies.structures.balance import best_within_bounds, check_balance, within_bounds
+from dichotomies.structures.balance import best_within_bounds, check_balance, highest_boundary, within_bounds
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
 from dichotomies.structures.class_points import class_points
 from dichotomies.structures.two_means import halves, two_means
@@ -157,12 +157,10 @@ class Single(Agglomerative):
     _method = "single"
 
     def __init__(self, metric: str = "auto") -> None:
-        super().__init__(metric=metric)
-        del self.balance
+        self.metric = metric
 
     def _n_left(self, heights: FloatArray) -> int:
-        highest = np.flatnonzero(heights == heights.max()) + 1
-        return int(highest[np.argmin(np.abs(2 * highest - len(heights) - 1))])
+        return highest_boundary(heights, 1)
 
 
 def dendrogram(points: FloatArray, method: Method) -> tuple[IntArray, FloatArray]:

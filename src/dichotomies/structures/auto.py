@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 #: From so many classes on a deep tree may be better than a shallow one.
 _MANY_CLASSES = 100
-#: Rows times classes, up to which a deep tree is affordable: it takes a minute or so of logistic regression.
+#: Rows times classes, up to which a deep tree is affordable: it takes a minute or two of logistic regression.
 _MOST_PAIRS = 100_000_000
 #: Rows on which the two are compared.
 _JUDGING_ROWS = 6_000
@@ -21,12 +21,13 @@ _JUDGING_ROWS = 6_000
 class Auto(Structure):
     """The default: "2-means", or "single" where that is better and affordable; "random-pair" for ensembles.
 
-    Trees of "2-means" are shallow, quick to train and never far from the best. The deep ones of "single" can
-    be much better with hundreds of classes. So from 100 classes on, both are tried out of fold, with the
-    classifier's own learner and on all rows of some of the classes, as long as that learner is a quick one
-    (logistic regression or naive Bayes) and rows times classes are at most 100 million. Otherwise, and where
-    there is no classifier, it is "2-means"; without features, "class-balanced". Chosen by the study in the
-    documentation; a later version may choose otherwise. Name the structure to keep it.
+    Trees of "2-means" are shallow and quick to train, and no other kind has a lower NLL on the whole. The
+    deep ones of "single" can be much better with hundreds of classes. So from 100 classes on, both are tried
+    out of fold, with the classifier's own learner and on all rows of some of the classes, as long as that
+    learner is a quick one (logistic regression or naive Bayes) and rows times classes are at most 100
+    million. Otherwise, and where there is no classifier, it is "2-means"; without features,
+    "class-balanced". Chosen by the study in the documentation; a later version may choose otherwise. Name
+    the structure to keep it.
 
     Parameters
     ----------

@@ -97,8 +97,12 @@ def best_within_bounds(heights: FloatArray, balance: float) -> int:
     int
         How many classes are left of the cut.
     """
+    return highest_boundary(heights, least_side(len(heights) + 1, balance))
+
+
+def highest_boundary(heights: FloatArray, least: int) -> int:
+    """`best_within_bounds`, where at least so many classes must be on either side."""
     m = len(heights) + 1
-    least = least_side(m, balance)
     inside = heights[least - 1 : m - least]
     highest = np.flatnonzero(inside == inside.max()) + least
     return int(highest[np.argmin(np.abs(2 * highest - m))])

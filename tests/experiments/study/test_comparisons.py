@@ -46,6 +46,14 @@ def test_without_a_common_repeat_nothing_is_compared(found):
     assert found.to_random(key("ward", learner="boosted_trees")) is None
 
 
+def test_the_mean_over_all_cases_is_of_structures_that_were_run_in_all(found, make_result):
+    expected = (1 / 4 * 0.5 / 1.0 * 1.5 / 3.0 * 0.9 / 6.0) ** (1 / 4)
+    assert found.means_to_random() == pytest.approx({"random": 1.0, "ward": expected})
+    results = [result for each in found.combinations() for result in found.results(each)]
+    more = Comparisons([*results, make_result(0.1, 1.0, structure="huffman", repeat=0)])
+    assert "huffman" not in more.means_to_random()
+
+
 def test_a_gain_is_relative_to_the_same_tree_uncalibrated(found):
     assert found.gain(key("random", "both")) == 1 / 2 - 1
     assert found.gain(key("ward", "both", "optdigits")) == pytest.approx(0.9 / 1.5 - 1)

@@ -25,7 +25,13 @@ def answers(found: Comparisons) -> str:
     """Whether calibration gains carry over to other trees, and which tree and calibration are best."""
     return "".join(
         f"- {sentence}\n"
-        for sentence in (*_carry_over(found), *_by_learner(found), *_by_depth(found), *_best(found))
+        for sentence in (
+            *_carry_over(found),
+            *_by_learner(found),
+            *_by_depth(found),
+            *_overall(found),
+            *_best(found),
+        )
     )
 
 
@@ -77,6 +83,17 @@ def _by_learner(found: Comparisons) -> Iterator[str]:
                 )
         if parts:
             yield f"With {BASE_TITLES[learner]}, for random and for other trees: {'; '.join(parts)}."
+
+
+def _overall(found: Comparisons) -> Iterator[str]:
+    means = found.means_to_random()
+    if len(means) > 1:
+        first = sorted(means, key=lambda each: means[each])[:4]
+        named = ", ".join(f"{each} ({means[each]:.3f})" for each in first)
+        yield (
+            "Over all datasets, base learners and calibrations, the geometric mean of the NLL relative to "
+            f"random trees is lowest, of {len(means)} structures, with {named}."
+        )
 
 
 def _best(found: Comparisons) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from statistics import fmean, median
+from statistics import fmean, geometric_mean, median
 from typing import TYPE_CHECKING, NamedTuple
 
 from scipy.stats import rankdata, spearmanr
@@ -128,6 +128,19 @@ class Comparisons:
                 if len(gains) >= _ENOUGH and len(set(depths)) > 1:
                     found.append(float(spearmanr(depths, list(gains.values())).statistic))
         return median(found) if found else None
+
+    def means_to_random(self) -> dict[str, float]:
+        """Geometric mean of the NLL relative to random trees, of structures run wherever those were."""
+        cases = [key for key in self._found if key.structure == REFERENCE]
+        ratios = {
+            structure: [self.to_random(key._replace(structure=structure)) for key in cases]
+            for structure in self.structures
+        }
+        return {
+            structure: geometric_mean([ratio for ratio in found if ratio is not None])
+            for structure, found in ratios.items()
+            if found and None not in found
+        }
 
     def ranks(self, learner: str, calibration: str) -> dict[str, float]:
         """Mean rank by NLL relative to random trees, 1 the best, of structures run on every dataset."""
