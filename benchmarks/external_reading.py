@@ -18,7 +18,7 @@ from dichotomies.experiments import readings
 from dichotomies.experiments.measure import CLIP
 from dichotomies.experiments.paper import paper_cells
 from dichotomies.experiments.trial import Trial
-from dichotomies.folds import hold_out
+from dichotomies.rows.folds import hold_out
 
 TEXT = """
 # Which vector scaling was it?

@@ -18,10 +18,10 @@ from dichotomies import (
     NestedDichotomyClassifier,
     NestedDichotomyEnsemble,
 )
-from dichotomies.folds import hold_out
+from dichotomies.rows.folds import hold_out
 
 if TYPE_CHECKING:
-    from dichotomies._typing import IntArray, Matrix
+    from dichotomies._common.typing import IntArray, Matrix
 
 TEXT = """
 # Beside the flat model

@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks import problems
 from benchmarks.race import arguments, report, seconds
 from dichotomies import HistAdaBoostClassifier, NestedDichotomyClassifier
-from dichotomies.inference import chunk_rows, class_log_proba
-from dichotomies.scorers import base_scorers
+from dichotomies.inference.prediction import chunk_rows, class_log_proba
+from dichotomies.inference.scorers import base_scorers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

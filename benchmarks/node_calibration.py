@@ -19,7 +19,7 @@ from dichotomies.datasets import load
 from dichotomies.structures import STRUCTURES
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray, LabelArray
+    from dichotomies._common.typing import BoolArray, FloatArray, LabelArray
     from dichotomies.calibrators.binary import ScoreMaps
 
 TEXT = """

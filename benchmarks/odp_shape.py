@@ -15,7 +15,7 @@ from benchmarks.race import arguments, report, seconds
 from dichotomies import NestedDichotomyClassifier
 
 if TYPE_CHECKING:
-    from dichotomies._typing import IntArray
+    from dichotomies._common.typing import IntArray
 
 TEXT = """
 # The shape of ODP-5K

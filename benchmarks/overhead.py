@@ -18,7 +18,7 @@ from dichotomies.datasets import load
 from tests.reference import RecursiveNestedDichotomy
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, LabelArray
+    from dichotomies._common.typing import FloatArray, LabelArray
 
 TEXT = """
 # Overhead of the generic path

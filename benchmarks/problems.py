@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from dichotomies.datasets import load
-from dichotomies.folds import hold_out
+from dichotomies.rows.folds import hold_out
 from dichotomies.structures import STRUCTURES
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, IntArray, Matrix
+    from dichotomies._common.typing import BoolArray, IntArray, Matrix
     from dichotomies.tree import ClassTree
 
 

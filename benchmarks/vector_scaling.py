@@ -17,7 +17,7 @@ from dichotomies.calibrators.multiclass._evaluation import Likelihood
 from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
 
 TEXT = """
 # Vector scaling at thousands of classes

@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dichotomies.calibrated import CalibratedClassifier
-    from dichotomies.classifier import NestedDichotomyClassifier
-    from dichotomies.ensemble import NestedDichotomyEnsemble
+    from dichotomies.estimators.calibrated import CalibratedClassifier
+    from dichotomies.estimators.classifier import NestedDichotomyClassifier
+    from dichotomies.estimators.ensemble import NestedDichotomyEnsemble
     from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
     from dichotomies.learners.logistic import TunedLogisticRegression
     from dichotomies.persistence import load
@@ -30,12 +30,12 @@ __all__ = [
 
 #: Where each public name is defined.
 _HOMES = {
-    "CalibratedClassifier": "calibrated",
+    "CalibratedClassifier": "estimators.calibrated",
     "ClassTree": "tree",
     "HistAdaBoostClassifier": "learners.boosting",
     "HistGradientBoostClassifier": "learners.boosting",
-    "NestedDichotomyClassifier": "classifier",
-    "NestedDichotomyEnsemble": "ensemble",
+    "NestedDichotomyClassifier": "estimators.classifier",
+    "NestedDichotomyEnsemble": "estimators.ensemble",
     "TunedLogisticRegression": "learners.logistic",
     "load": "persistence",
 }
@@ -51,7 +51,7 @@ _MODULES = (
     "structures",
 )
 #: Modules whose classes may be in model files; they register themselves when they are imported.
-_SAVABLE = ("classifier", "ensemble", "calibrated", "table_files")
+_SAVABLE = ("estimators.classifier", "estimators.ensemble", "estimators.calibrated", "tables")
 
 
 def __getattr__(name: str) -> Any:

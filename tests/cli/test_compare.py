@@ -7,7 +7,7 @@ from dichotomies.cli.compare import configurations
 from dichotomies.cli.cross_validation import folds_of
 from dichotomies.cli.settings import Settings
 from dichotomies.metrics import evaluate
-from dichotomies.table_files import Table
+from dichotomies.tables import Table
 from tests.cli.conftest import run, run_json, sentence, write_csv
 
 CONFIGS = [

@@ -12,9 +12,9 @@ from dichotomies import NestedDichotomyEnsemble
 from dichotomies.cli.compare import configurations
 from dichotomies.cli.cross_validation import folds_of
 from dichotomies.cli.settings import Settings
+from dichotomies.inference.pooling import POOLINGS
 from dichotomies.metrics import evaluate
 from dichotomies.persistence import load
-from dichotomies.pooling import POOLINGS
 from tests.cli.conftest import run, run_json, sentence
 
 

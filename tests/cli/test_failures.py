@@ -102,7 +102,7 @@ def test_whatever_happens_there_is_no_traceback(error, code, said, monkeypatch, 
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("dichotomies.table_files.open_table", fail)
+    monkeypatch.setattr("dichotomies.tables.open_table", fail)
     assert run("fit", "t.csv", "--label", "y", "-o", tmp_path / "m", code=code).stderr == said
 
 

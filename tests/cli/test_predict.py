@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from dichotomies import NestedDichotomyClassifier
 from dichotomies.cli import predict as command
 from dichotomies.persistence import load
-from dichotomies.table_files import TableModel
+from dichotomies.tables import TableModel
 from tests.cli.conftest import NAMES, run, run_json, sentence, write_csv
 
 

@@ -6,7 +6,7 @@ from sklearn.metrics import accuracy_score
 
 from dichotomies import ClassTree, NestedDichotomyClassifier
 from dichotomies.diagnostics import depth_cuts, predict_groups
-from dichotomies.inference import TreeModel, log_proba_of
+from dichotomies.inference.prediction import TreeModel, log_proba_of
 from dichotomies.metrics import expected_calibration_error, reliability_curve
 
 

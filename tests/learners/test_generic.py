@@ -20,8 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
+from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.log_odds import CERTAIN
-from dichotomies._parallel import even_batches, run
 from dichotomies.learners import NodeTask
 from dichotomies.learners.fitted_node import _KNOWN_METHODS, _probability_method
 from dichotomies.tree import ClassTree

@@ -13,10 +13,10 @@ from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import check_estimator
 
 from dichotomies._kernels.newton.axes import pull
-from dichotomies.folds import fold_of_rows
 from dichotomies.learners import Effort, GenericLearner, NodeTask, Wanted, choose
 from dichotomies.learners.logistic import LogisticLearner, TunedLogisticLearner, TunedLogisticRegression
 from dichotomies.learners.logistic.tuning import BORROWED_ROWS
+from dichotomies.rows.folds import fold_of_rows
 from dichotomies.tree import ClassTree
 from tests.reference import RecursiveNestedDichotomy
 from tests.uncalibrated import Uncalibrated

@@ -26,7 +26,7 @@ from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.structures import STRUCTURES
 from dichotomies.structures.fixed import FixedTree
-from dichotomies.table_files import Table, TableModel
+from dichotomies.tables import Table, TableModel
 
 #: Estimators by the learner that takes them and the kind of rows they get.
 ESTIMATORS = {

@@ -17,12 +17,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from dichotomies import ClassTree, NestedDichotomyClassifier
-from dichotomies.judging import LearnerJudge
 from dichotomies.learners import NodeTask, Wanted, choose
-from dichotomies.plan import Plan
 from dichotomies.structures import STRUCTURES, GrowingTask
 from dichotomies.structures.class_points import class_points
 from dichotomies.structures.tree_edits import crossed, regrafted, swapped
+from dichotomies.training.judging import LearnerJudge
+from dichotomies.training.plan import Plan
 from tests.structures.small import clouds, quickly, unordered
 
 
@@ -170,7 +170,7 @@ def test_the_judge_is_the_out_of_fold_log_loss_of_the_tree(iris):
     folds = np.random.RandomState(0).permutation(150) % 3
     loss = LearnerJudge(Plan(choose(GaussianNB(), "clones", calibrated=False)), X, y, None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dichotomies.judging.fold_of_rows", lambda codes, cv, rng: folds)
+        patch.setattr("dichotomies.training.judging.fold_of_rows", lambda codes, cv, rng: folds)
         judged = loss(tree, max_rows=1_000, seed=0)
     # groups of equal rows come sorted by class and content, not in the order of the rows
     clf = NestedDichotomyClassifier(GaussianNB(), tree, external_calibration=None)

@@ -12,7 +12,7 @@ import numpy as np
 from dichotomies._kernels.compile import kernel, vector_kernel
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
 
 #: Beyond these the bits may mean something else; such numbers are left to `np.log`.
 LEAST, MOST = 1e-300, 1e300

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
-from dichotomies._typing import BoolArray, FloatArray, IntArray
 
 
 @kernel

@@ -8,8 +8,8 @@ more extreme ones.
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import kernel
-from dichotomies._typing import FloatArray
 
 CERTAIN = float(53 * np.log(2))
 

@@ -7,9 +7,9 @@ All parametric calibrators maximise the same function: with ``z_i = theta_0 + su
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray
 from dichotomies._kernels.compile import kernel, vector_kernel
 from dichotomies._kernels.elementary import take_exponentials, take_logs
-from dichotomies._typing import BoolArray, FloatArray
 
 MAX_STEPS = 100
 SMALLEST_STEP = 2.0**-40

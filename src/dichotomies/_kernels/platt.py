@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.logistic import maximise, platt_targets, softplus
-from dichotomies._typing import BoolArray, FloatArray, IntArray
 
 #: Values that differ by less than this part of their size count as equal.
 EQUAL = 1e-12

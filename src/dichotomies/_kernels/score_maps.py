@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.logistic import softplus
-from dichotomies._typing import BoolArray, FloatArray, IntArray
 
 AFFINE, BETA, LINEAR, STEPS = 0, 1, 2, 3
 ROWS_AT_A_TIME = 64

@@ -12,8 +12,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel, vector_kernel
-from dichotomies._typing import FloatArray, IntArray
 
 SingleArray: TypeAlias = npt.NDArray[np.float32]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
-from dichotomies._typing import FloatArray, IntArray
 
 #: Rows up to which insertion is the fastest way to sort.
 FEW = 32

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.isotonic import pool_ties
-from dichotomies._typing import BoolArray, FloatArray, IntArray
 
 
 @kernel

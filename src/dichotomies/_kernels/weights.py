@@ -9,7 +9,7 @@ import numpy as np
 from dichotomies._kernels.compile import kernel, vector_kernel
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 
 
 @vector_kernel

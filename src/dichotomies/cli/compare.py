@@ -54,7 +54,7 @@ def compare(
     NLL and ECE: lower is better; in brackets the standard deviation over the folds.
     """
     configs = configurations(config)
-    from dichotomies.table_files import open_table
+    from dichotomies.tables import open_table
 
     file = open_table(data, format, delimiter)
     name = label_of(file, label)
@@ -115,7 +115,7 @@ def _tables(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _run(configs: dict[str, Settings], table: Any, parts: Any, *, quiet: bool, **effort: Any) -> list[Scores]:
-    from dichotomies._parallel import Progress
+    from dichotomies._common.parallel import Progress
 
     found = [Scores(name) for name in configs]
     for settings in configs.values():

@@ -9,7 +9,7 @@ import numpy as np
 from dichotomies.cli.settings import Settings
 
 if TYPE_CHECKING:
-    from dichotomies.table_files import Table, TableModel
+    from dichotomies.tables import Table, TableModel
 
 #: What is measured, and what it is called in tables.
 METRICS = {
@@ -46,7 +46,7 @@ def folds_of(labels: Any, n_folds: int, seed: int) -> Any:
 
     Rows of a class go to the folds in turn, so that no row is tested by a model that never saw its class.
     """
-    from dichotomies.folds import fold_of_rows
+    from dichotomies.rows.folds import fold_of_rows
 
     _, codes = np.unique(labels, return_inverse=True)
     tested = np.bincount(codes)[codes] > 1
@@ -80,7 +80,7 @@ def score(settings: Settings, table: "Table", is_test: Any, **effort: Any) -> di
 
 
 def _fit(settings: Settings, table: "Table", *, ngrams: str, n_jobs: int | None) -> "TableModel":
-    from dichotomies.table_files import TableModel
+    from dichotomies.tables import TableModel
 
     classifier = settings.classifier(table, n_jobs=n_jobs)
     return TableModel.fit(classifier, table, ngrams=ngrams)

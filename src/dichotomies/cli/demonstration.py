@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import MultinomialNB
 
-from dichotomies.classifier import NestedDichotomyClassifier
+from dichotomies.estimators.classifier import NestedDichotomyClassifier
 from dichotomies.metrics import expected_calibration_error
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dichotomies.cli.printing import plural, print_json
 
 if TYPE_CHECKING:
     from dichotomies.metrics import Evaluation
-    from dichotomies.table_files import TableFile, TableModel
+    from dichotomies.tables import TableFile, TableModel
 
 EXAMPLE = "Example: dichotomies evaluate titles.model test.csv"
 
@@ -44,7 +44,7 @@ def evaluate(
     Every metric comes with a confidence interval. Rows with labels that the model does not know are left out
     and counted. Any number of rows is read a batch at a time.
     """
-    from dichotomies.table_files import open_table
+    from dichotomies.tables import open_table
 
     fitted = load_model(model, jobs, trust)
     file = open_table(data, format, delimiter)
@@ -89,7 +89,7 @@ class Truth:
 
 def read_truth(model: "TableModel", file: "TableFile", label: str, weight: str | None = None) -> Truth:
     """The labels of a file, without its features."""
-    from dichotomies.table_files import Columns, TableFileError
+    from dichotomies.tables import Columns, TableFileError
 
     codes: list[Any] = []
     weights: list[Any] = []
@@ -102,7 +102,7 @@ def read_truth(model: "TableModel", file: "TableFile", label: str, weight: str |
         np.concatenate(codes), None if weight is None else np.concatenate(weights), sorted(unknown, key=str)
     )
     if not truth.known.any():
-        from dichotomies.table_files.errors import listing
+        from dichotomies.tables.errors import listing
 
         raise TableFileError(
             f"The model knows none of the labels in {file.path} ({listing(map(repr, truth.unknown))}); its "
@@ -139,7 +139,7 @@ def _accuracy_of_all(found: "Evaluation", truth: Truth) -> float:
 
 
 def _about_unknown(found: "Evaluation", truth: Truth) -> str:
-    from dichotomies.table_files.errors import listing
+    from dichotomies.tables.errors import listing
 
     return (
         f"left out: {plural(truth.n_unknown, 'row')} with {plural(len(truth.unknown), 'label')} that the "

@@ -131,7 +131,7 @@ def fit(
         pooling=pooling,
         member_calibration=member_calibration,
     ).checked()
-    from dichotomies.table_files import TableModel, open_table
+    from dichotomies.tables import TableModel, open_table
 
     check_output(output)
     begun = time.monotonic()

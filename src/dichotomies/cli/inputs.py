@@ -10,14 +10,14 @@ from dichotomies.cli.estimators import estimator_named
 from dichotomies.cli.settings import Settings
 
 if TYPE_CHECKING:
-    from dichotomies.table_files import Columns, TableFile, TableModel
+    from dichotomies.tables import Columns, TableFile, TableModel
 
 
 def label_of(file: "TableFile", given: str | None, remembered: str | None = None) -> str:
     """The column of labels: as the user says, as the format has it, or as in the file of the model."""
     label = given or file.default_label or remembered
     if label is None:
-        from dichotomies.table_files.errors import listing
+        from dichotomies.tables.errors import listing
 
         raise typer.BadParameter(
             f"say which column of {file.path} holds the labels; its columns are {listing(file.names())}",
@@ -35,7 +35,7 @@ def training_columns(
     weight: str | None,
 ) -> "Columns":
     """What to read for training; missing values only where all base learners take them."""
-    from dichotomies.table_files import Columns, allows_missing
+    from dichotomies.tables import Columns, allows_missing
 
     return Columns(
         label=label,
@@ -56,7 +56,7 @@ def check_output(output: Path) -> None:
 def load_model(path: Path, n_jobs: int | None = None, trusted: Sequence[str] | None = None) -> "TableModel":
     """A model from its file; one that was saved in Python reads the columns it was fitted with."""
     from dichotomies import load
-    from dichotomies.table_files import TableModel
+    from dichotomies.tables import TableModel
 
     model = TableModel.of(load(path, trusted))
     if hasattr(model.classifier, "n_jobs"):

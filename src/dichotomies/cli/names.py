@@ -13,8 +13,8 @@ def list_registered(json: options.Json = False, debug: options.Debug = False) ->
     """Show what can be chosen by name."""
     from dichotomies.calibrators.binary import BINARY
     from dichotomies.calibrators.multiclass import MULTICLASS
+    from dichotomies.inference.pooling import POOLINGS
     from dichotomies.learners import LEARNERS
-    from dichotomies.pooling import POOLINGS
     from dichotomies.structures import STRUCTURES
 
     summaries = {

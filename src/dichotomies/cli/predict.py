@@ -13,7 +13,7 @@ from dichotomies.cli.inputs import batch_rows, load_model
 from dichotomies.cli.printing import plural, print_json, tell
 
 if TYPE_CHECKING:
-    from dichotomies.table_files import Table, TableModel
+    from dichotomies.tables import Table, TableModel
 
 EXAMPLE = "Example: dichotomies predict titles.model new.csv --top-k 3 --id number --output predicted.csv"
 _STDOUT = "-"
@@ -52,7 +52,7 @@ def predict(
     """
     if json and output == _STDOUT:
         raise typer.BadParameter("say where the predictions go (--output)", param_hint="--json")
-    from dichotomies.table_files import open_table, open_writer
+    from dichotomies.tables import open_table, open_writer
 
     begun, done = time.monotonic(), 0
     fitted = load_model(model, jobs, trust)

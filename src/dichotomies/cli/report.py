@@ -39,7 +39,7 @@ def report(
     Give it rows that the model was not fitted to; they must fit into memory.
     """
     from dichotomies.report import make
-    from dichotomies.table_files import open_table
+    from dichotomies.tables import open_table
 
     check_output(output)
     fitted = load_model(model, jobs, trust)

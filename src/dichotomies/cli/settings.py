@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from dichotomies.cli.estimators import ESTIMATORS, estimator_named
 
 if TYPE_CHECKING:
-    from dichotomies.table_files import Table
+    from dichotomies.tables import Table
 
 NONE = "none"
 
@@ -59,8 +59,8 @@ class Settings:
         """Itself, if all names in it exist and what it says of ensembles is said of one."""
         from dichotomies.calibrators.binary import BINARY
         from dichotomies.calibrators.multiclass import MULTICLASS
+        from dichotomies.inference.pooling import POOLINGS
         from dichotomies.learners import LEARNERS
-        from dichotomies.pooling import POOLINGS
         from dichotomies.structures import STRUCTURES
 
         _check("estimator", self.estimator, [*ESTIMATORS])

@@ -14,7 +14,7 @@ from dichotomies.cli.settings import NONE
 from dichotomies.cli.trees import facts_of_trees, trees_of
 
 if TYPE_CHECKING:
-    from dichotomies.table_files import TableModel
+    from dichotomies.tables import TableModel
 
 EXAMPLE = "Example: dichotomies show titles.model"
 
@@ -76,7 +76,7 @@ def _calibration(classifier: Any) -> dict[str, str]:
 
 
 def _in_words(name: str, value: Any) -> str:
-    from dichotomies.table_files.errors import listing
+    from dichotomies.tables.errors import listing
 
     if name == "bytes":
         return size_of(value)

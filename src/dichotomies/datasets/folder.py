@@ -21,7 +21,7 @@ from dichotomies.datasets.partial_file import disk_errors
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dichotomies._typing import LabelArray, Matrix
+    from dichotomies._common.typing import LabelArray, Matrix
 
 DATA_DIR_VARIABLE = "DICHOTOMIES_DATA"
 CACHE_DIR_VARIABLE = "DICHOTOMIES_CACHE"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from dichotomies._parallel import say
+from dichotomies._common.parallel import say
 from dichotomies.datasets.fetching import UnreachableError, fetch
 from dichotomies.datasets.folder import (
     DATA_DIR_VARIABLE,

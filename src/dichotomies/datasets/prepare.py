@@ -10,10 +10,10 @@ from scipy.sparse import issparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from dichotomies.datasets.sources import DATASETS
-from dichotomies.folds import fold_of_rows
+from dichotomies.rows.folds import fold_of_rows
 
 if TYPE_CHECKING:
-    from dichotomies._typing import IntArray, LabelArray, Matrix
+    from dichotomies._common.typing import IntArray, LabelArray, Matrix
     from dichotomies.datasets.folder import Dataset
 
 #: What the rows of the projection matrix that are held at a time may have in numbers: 64 MB.

@@ -16,7 +16,7 @@ from dichotomies.metrics.reliability import wilson_interval
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 
 
 @dataclass(frozen=True)

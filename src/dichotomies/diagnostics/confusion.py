@@ -15,7 +15,7 @@ from dichotomies.metrics.binning import sums_by_index
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.tree import ClassTree
 
 #: Other classes a row's probability is counted for: its most probable ones.

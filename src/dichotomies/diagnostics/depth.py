@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, Matrix
     from dichotomies.tree import ClassTree
 
 #: Parts that rows are dealt to; leaving out one at a time gives standard errors (the jackknife).

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.diagnostics.subject import tree_classifier
-from dichotomies.inference import class_log_proba, for_each_chunk
+from dichotomies.inference.prediction import class_log_proba, for_each_chunk
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.tree import ClassTree
     from dichotomies.tree.class_tree import Cut
 

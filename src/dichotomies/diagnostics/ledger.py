@@ -11,13 +11,13 @@ from dichotomies.calibrators.binary import BINARY, Segments, cross_fitted_log_od
 from dichotomies.diagnostics.node_scores import node_scores
 from dichotomies.diagnostics.subject import Subject
 from dichotomies.diagnostics.tables import Table
+from dichotomies.inference.scorers import MOST_LOG_ODDS
 from dichotomies.metrics.binning import sums_by_index
-from dichotomies.scorers import MOST_LOG_ODDS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, Matrix
     from dichotomies.tree import ClassTree
 
 

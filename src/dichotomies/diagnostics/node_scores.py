@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.calibrators.binary import Segments
-from dichotomies.inference import class_log_proba, for_each_chunk
+from dichotomies.inference.prediction import class_log_proba, for_each_chunk
+from dichotomies.inference.scorers import AveragedScorer, CalibratedScorer
 from dichotomies.learners import NodeTask
-from dichotomies.scorers import AveragedScorer, CalibratedScorer
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, Matrix
     from dichotomies.diagnostics.subject import Subject
     from dichotomies.learners import Scorer
     from dichotomies.tree import ClassTree

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from dichotomies.inference import chunk_rows
+from dichotomies.inference.prediction import chunk_rows
 from dichotomies.metrics import _input
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 
 
 class Predictions:

@@ -12,7 +12,7 @@ from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges
 from dichotomies.metrics.reliability import wilson_interval
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, LabelArray
+    from dichotomies._common.typing import FloatArray, LabelArray
     from dichotomies.diagnostics.probabilities import Predictions
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies.inference import chunk_rows, class_log_proba, for_each_chunk
+from dichotomies.inference.prediction import chunk_rows, class_log_proba, for_each_chunk
 from dichotomies.metrics._input import class_codes, row_weights
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.inference import Recalibration
+    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies.inference.prediction import Recalibration
     from dichotomies.learners import Scorer
     from dichotomies.tree import ClassTree
 

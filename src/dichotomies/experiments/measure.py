@@ -20,7 +20,7 @@ from dichotomies.metrics.scores import nll_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dichotomies._typing import LabelArray, Matrix
+    from dichotomies._common.typing import LabelArray, Matrix
     from dichotomies.experiments.trial import Trial
 
 #: What scikit-learn's log_loss read smaller probabilities as, when the paper was written.

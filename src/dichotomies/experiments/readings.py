@@ -31,15 +31,15 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies.calibrators.multiclass.vector import VectorScaling, VectorScalingML
-from dichotomies.classifier import NestedDichotomyClassifier
 from dichotomies.datasets import DATASETS
+from dichotomies.estimators.classifier import NestedDichotomyClassifier
 from dichotomies.experiments.seeds import derived_seed
 from dichotomies.learners.boosting import HistAdaBoostClassifier
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
     from dichotomies.experiments.trial import Trial
 
 AS_PRINTED, AS_NUMBERS_IMPLY = "as-printed", "as-numbers-imply"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from dichotomies._parallel import Progress, even_batches, run
-from dichotomies._registry import Registry
+from dichotomies._common.parallel import Progress, even_batches, run
+from dichotomies._common.registry import Registry
 from dichotomies.persistence import CATALOGUE
 from dichotomies.persistence.checks import expect
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.tree import ClassTree
 
 

@@ -17,7 +17,7 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import expect, expect_type
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, Matrix
+    from dichotomies._common.typing import FloatArray, Matrix
 
 #: Rows on which a decision function must agree with predict_proba to count as log-odds.
 _PROBE_ROWS = 16

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils.validation import has_fit_parameter
 
-from dichotomies._parallel import even_batches, run
+from dichotomies._common.parallel import even_batches, run
 from dichotomies.learners.base import LEARNERS, Effort, Learner
 from dichotomies.learners.fitted_node import FittedNode
 from dichotomies.persistence import savable
@@ -26,7 +26,7 @@ from dichotomies.persistence.checks import expect, expect_type
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.base import NodeTask
 
 

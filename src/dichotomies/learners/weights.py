@@ -14,7 +14,7 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import expect_array, expect_indices, expect_offsets
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 
 #: A feature is common where it has entries at one of so many nodes; common ones are spread over all nodes,
 #: as many as fit into so many bytes.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, IntArray, LabelArray
+    from dichotomies._common.typing import FloatArray, IntArray, LabelArray
 
 _SHOWN = 5
 

@@ -12,7 +12,7 @@ from dichotomies._kernels.row_facts import add_to_bins
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dichotomies._typing import BoolArray, FloatArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies.metrics.facts import ScoredEvents
 
 STRATEGIES = ("uniform", "quantile")

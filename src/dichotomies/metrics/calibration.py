@@ -12,7 +12,7 @@ from dichotomies.metrics._events import Question
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
     from dichotomies.metrics.binning import Bins
 
 NORMS = ("l1", "l2")

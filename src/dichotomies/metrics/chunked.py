@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, Matrix
+    from dichotomies._common.typing import FloatArray, Matrix
 
 #: Bytes of class probabilities asked of a classifier at a time: enough for several of its own chunks.
 _CHUNK_BYTES = 128 * 2**20

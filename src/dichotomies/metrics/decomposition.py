@@ -15,7 +15,7 @@ from dichotomies.metrics.facts import RowFacts
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
     from dichotomies.metrics.facts import ScoredEvents
 
 LOSSES = ("nll", "brier")

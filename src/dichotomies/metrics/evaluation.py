@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, LabelArray
+    from dichotomies._common.typing import FloatArray, LabelArray
     from dichotomies.metrics.binning import Bins
 
 #: Rows are dealt to this many batches, which stand for rows where the class-wise error is resampled.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._typing import BoolArray, FloatArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 
 #: Bytes of probabilities reduced at a time, small enough for a core's cache.
 _BLOCK_BYTES = 512 * 2**10

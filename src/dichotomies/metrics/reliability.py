@@ -13,7 +13,7 @@ from dichotomies.metrics._events import Question
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
     from dichotomies.metrics.binning import Bins
 
 INTERVALS = ("wilson", "clopper-pearson")

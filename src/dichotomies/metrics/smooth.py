@@ -13,7 +13,7 @@ from dichotomies.metrics.binning import sums_by_index
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
     from dichotomies.metrics.facts import ScoredEvents
 
 # The discretisation of the authors' package `relplot`, so that the numbers agree.

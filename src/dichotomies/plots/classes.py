@@ -13,7 +13,7 @@ from dichotomies.plots import style
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import Matrix
+    from dichotomies._common.typing import Matrix
     from dichotomies.diagnostics import Table
 
 _LABEL_LENGTH = 28

@@ -9,7 +9,7 @@ import numpy as np
 from dichotomies.metrics.binning import sums_by_index
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.diagnostics import Ledger
 
 #: Nodes narrower than this share of the rows are merged with their neighbours at the same depth.

@@ -13,7 +13,7 @@ from dichotomies.plots.icicle import Cells, cells_of, leaf_edges
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, Matrix
+    from dichotomies._common.typing import FloatArray, Matrix
 
 #: What colours can show, with the words beside the colour bar; all per row that reaches the node.
 _COLOURS = {

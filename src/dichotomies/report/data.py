@@ -11,7 +11,7 @@ from dichotomies.report.words import name_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
     from dichotomies.diagnostics import CutStage, Reliability
     from dichotomies.report.measurements import Measurements
 

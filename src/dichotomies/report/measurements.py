@@ -14,7 +14,7 @@ from dichotomies.metrics.binning import sums_by_index
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, Matrix
+    from dichotomies._common.typing import FloatArray, Matrix
     from dichotomies.diagnostics import ClassCalibration, ConfusedPairs, DepthCuts, Ledger
     from dichotomies.metrics import Evaluation, RowFacts
     from dichotomies.tree import ClassTree

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._typing import Matrix
+    from dichotomies._common.typing import Matrix
 
 
 def make(

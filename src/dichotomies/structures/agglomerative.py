@@ -14,7 +14,7 @@ from dichotomies.structures.class_points import class_points
 from dichotomies.structures.two_means import halves, two_means
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.tree import ClassTree
 
 Method = Literal["ward", "average", "single"]

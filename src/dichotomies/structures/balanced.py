@@ -9,7 +9,7 @@ import numpy as np
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
 
 if TYPE_CHECKING:
-    from dichotomies._typing import IntArray
+    from dichotomies._common.typing import IntArray
     from dichotomies.tree import ClassTree
 
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from dichotomies._registry import Registry
+from dichotomies._common.registry import Registry
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.structures.class_sums import is_sparse, without_gaps
 from dichotomies.tree import ClassTree
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 
 
 class TreeJudge(Protocol):

@@ -11,7 +11,7 @@ from scipy.sparse import csc_array, csr_array
 from dichotomies.structures.class_sums import class_sums, is_sparse, row_chunks
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.structures.base import GrowingTask
     from dichotomies.structures.class_sums import ClassSums
 

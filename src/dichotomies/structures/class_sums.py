@@ -11,7 +11,7 @@ from scipy.sparse import csc_array, csr_array, issparse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, Matrix
     from dichotomies.structures.base import GrowingTask
 
 #: Bytes of features looked at at a time.

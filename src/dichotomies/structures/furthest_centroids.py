@@ -12,7 +12,7 @@ from dichotomies.structures.class_points import class_points
 from dichotomies.structures.two_means import halves
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.tree import ClassTree
 
 #: Up to this many points, all pairs are looked at.

@@ -13,7 +13,7 @@ from dichotomies.tree import ClassTree
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
 
     Path = tuple[Hashable, ...]
 

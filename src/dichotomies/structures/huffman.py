@@ -11,7 +11,7 @@ from dichotomies.structures.balance import check_balance, depth_bound
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.tree import ClassTree
 
 

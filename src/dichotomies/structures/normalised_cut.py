@@ -10,7 +10,7 @@ from dichotomies.structures.balance import least_side
 from dichotomies.structures.class_sums import is_sparse
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
 
 #: Weight of an edge between any two classes, as a share of the mean edge: it connects what is not connected.
 _EVERYWHERE = 0.01

@@ -11,7 +11,7 @@ from dichotomies.structures.class_points import class_points
 from dichotomies.tree.node_keys import node_keys
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray
+    from dichotomies._common.typing import BoolArray, FloatArray
     from dichotomies.structures.base import GrowingTask
     from dichotomies.tree import ClassTree
 

@@ -16,7 +16,7 @@ from dichotomies.structures.quick import split_losses
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.structures.class_points import ClassPoints
     from dichotomies.tree import ClassTree
 

@@ -10,7 +10,7 @@ from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, spli
 from dichotomies.tree import ClassTree
 
 if TYPE_CHECKING:
-    from dichotomies._typing import IntArray
+    from dichotomies._common.typing import IntArray
 
 
 @STRUCTURES.register("random")

@@ -15,7 +15,7 @@ from dichotomies.structures.class_sums import is_sparse
 from dichotomies.structures.normalised_cut import cut_in_two
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.tree import ClassTree
 
 #: Up to this many classes at a node, every pair of them is compared.

@@ -11,7 +11,7 @@ from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, spli
 from dichotomies.structures.class_points import class_points
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies.tree import ClassTree
 
 _MOST_STEPS = 50

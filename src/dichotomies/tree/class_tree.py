@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._typing import BoolArray, FloatArray, IntArray, LabelArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray
 
 _REPR_CLASSES = 8
 

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dichotomies._typing import IntArray, LabelArray
+    from dichotomies._common.typing import IntArray, LabelArray
 
 _KINDS = {
     "strings": (str,),

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.cluster.hierarchy import is_valid_linkage
 
-from dichotomies._typing import IntArray, LabelArray
+from dichotomies._common.typing import IntArray, LabelArray
 
 
 class Layout(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dichotomies._typing import IntArray
+from dichotomies._common.typing import IntArray
 
 
 class Nodes(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import BoolArray
+    from dichotomies._common.typing import BoolArray
     from dichotomies.tree.class_tree import ClassTree
 
 

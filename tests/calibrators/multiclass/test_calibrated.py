@@ -9,8 +9,8 @@ from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from dichotomies.calibrated import CalibratedClassifier
 from dichotomies.calibrators.multiclass import MULTICLASS
+from dichotomies.estimators.calibrated import CalibratedClassifier
 
 
 @pytest.mark.parametrize("learner", [GaussianNB(), DecisionTreeClassifier(random_state=0)])

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.boosting.ensembles import LEAST, REAL, WHOLE, Boosting, Ensembles, Names, keep_cuts
 from dichotomies._kernels.boosting.trees import Growth, Rows, Tree, grow_tree
 from dichotomies._kernels.compile import kernel
-from dichotomies._typing import FloatArray
 
 
 @kernel

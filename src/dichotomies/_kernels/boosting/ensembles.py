@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.histograms import Codes
 from dichotomies._kernels.boosting.trees import Tree
 from dichotomies._kernels.compile import kernel
-from dichotomies._typing import BoolArray, FloatArray, IntArray
 
 DISCRETE, REAL, GRADIENT = 0, 1, 2
 

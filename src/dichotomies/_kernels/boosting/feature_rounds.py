@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import IntArray
 from dichotomies._kernels.compile import kernel
-from dichotomies._typing import IntArray
 
 
 @kernel

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.boosting.ensembles import WHOLE, Boosting, Ensembles, Names, keep_cuts
 from dichotomies._kernels.boosting.splits import LEAST_HESSIAN
 from dichotomies._kernels.boosting.trees import Growth, Rows, Tree, grow_tree
 from dichotomies._kernels.compile import kernel
-from dichotomies._typing import FloatArray
 
 
 @kernel

@@ -7,8 +7,8 @@ rows and the histogram of one side of a split is exactly that of the whole minus
 import numpy as np
 import numpy.typing as npt
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
-from dichotomies._typing import BoolArray, FloatArray, IntArray
 
 Codes = npt.NDArray[np.uint8]
 

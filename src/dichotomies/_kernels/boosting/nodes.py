@@ -6,13 +6,13 @@ first. Weights become integers before they are summed up, so the result does not
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.adaboost import reweigh
 from dichotomies._kernels.boosting.ensembles import GRADIENT, Bins, Boosting, Ensembles, Names
 from dichotomies._kernels.boosting.gradient import descend
 from dichotomies._kernels.boosting.histograms import local_codes
 from dichotomies._kernels.boosting.trees import Rows, room_for_tree
 from dichotomies._kernels.compile import kernel
-from dichotomies._typing import BoolArray, FloatArray, IntArray
 
 
 @kernel

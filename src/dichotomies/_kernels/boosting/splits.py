@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
-from dichotomies._typing import FloatArray, IntArray
 
 #: What is within this part of the best is as good.
 EQUAL = 1e-13

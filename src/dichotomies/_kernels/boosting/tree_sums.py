@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
-from dichotomies._typing import FloatArray, IntArray
 
 ROW_BLOCK = 256
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.boosting.feature_rounds import start_round
 from dichotomies._kernels.boosting.histograms import Codes, add_rows
 from dichotomies._kernels.boosting.splits import (
@@ -20,7 +21,6 @@ from dichotomies._kernels.boosting.splits import (
     room_for_cuts,
 )
 from dichotomies._kernels.compile import kernel
-from dichotomies._typing import FloatArray, IntArray
 
 #: So many features are summed up together.
 TOGETHER = 4

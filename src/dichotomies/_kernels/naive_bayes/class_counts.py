@@ -9,7 +9,7 @@ import numpy as np
 from dichotomies._kernels.compile import kernel
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, Matrix
 
 
 @kernel

@@ -11,8 +11,8 @@ from dichotomies._kernels.elementary import sum_of_logs
 from dichotomies._kernels.naive_bayes.moments import child_moments
 
 if TYPE_CHECKING:
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies._kernels.naive_bayes.moments import Moments
-    from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
 
 
 class Quadratic(NamedTuple):

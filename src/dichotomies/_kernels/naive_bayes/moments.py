@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dichotomies._kernels.compile import kernel, vector_kernel
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, Matrix
 
 
 class Moments(NamedTuple):

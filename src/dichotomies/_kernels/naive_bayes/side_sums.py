@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dichotomies._kernels.compile import kernel
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
 
 
 @kernel

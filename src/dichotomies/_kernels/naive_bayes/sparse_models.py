@@ -11,8 +11,8 @@ from dichotomies._kernels.naive_bayes.sparse_nodes import make_weights
 from dichotomies._kernels.naive_bayes.sparse_sides import Place, add_sides, copy, merge_sides, put_off
 
 if TYPE_CHECKING:
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies._kernels.naive_bayes.sparse_sides import Counts, Subtrees, Workspace
-    from dichotomies._typing import BoolArray, FloatArray, IntArray
 
 
 class Visits(NamedTuple):

@@ -15,7 +15,7 @@ from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.elementary import take_logs
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
 
 MULTINOMIAL = 0  # also ComplementNB: the complement of one side is the other side
 NORMALISED = 1  # ComplementNB(norm=True)

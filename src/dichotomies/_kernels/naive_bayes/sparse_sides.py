@@ -13,7 +13,7 @@ import numpy as np
 from dichotomies._kernels.compile import kernel
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
 
 
 class Counts(NamedTuple):

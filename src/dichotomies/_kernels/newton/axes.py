@@ -19,7 +19,7 @@ from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.newton.loss import dot
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, SingleArray
+    from dichotomies._common.typing import FloatArray, SingleArray
 
 #: Differences of gradients remembered.
 MEMORY = 8

@@ -12,7 +12,7 @@ from dichotomies._kernels.newton.loss import dot
 from dichotomies._kernels.newton.node import Nodes, Objective, Results, costs, keep_score, sides, start_loss
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, SingleArray
+    from dichotomies._common.typing import FloatArray, SingleArray
 
 #: As `visit.py` has it.
 _ACCURACY = 1e-3

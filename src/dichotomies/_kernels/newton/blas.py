@@ -21,7 +21,7 @@ from numba.extending import overload
 from dichotomies._kernels.compile import vector_kernel
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
 
 N, T, UPPER = (np.int8(ord(letter)) for letter in "ntU")
 

@@ -18,7 +18,7 @@ from dichotomies._kernels.newton.blas import factorise, solve_backward, solve_fo
 from dichotomies._kernels.newton.loss import dot, evaluate, largest, loss_along
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
 
 _SMALLEST_STEP = 2.0**-60  # where all rows are saturated, a free intercept can be sent very far
 _NEGLIGIBLE = 1e-11  # decrease, as a part of the objective, that rounding errors may hide

@@ -19,7 +19,7 @@ from numba.extending import intrinsic, overload
 from dichotomies._kernels.compile import vector_kernel
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
 
 #: As `vector_kernel` compiles; overloads are compiled with whoever calls them.
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}

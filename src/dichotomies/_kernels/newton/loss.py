@@ -14,7 +14,7 @@ import numpy as np
 from dichotomies._kernels.compile import kernel, vector_kernel
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
 
 #: Curvature of a row is never below this part of its cost, so that its square root can be divided by.
 FLATTEST = 1e-14

@@ -15,7 +15,7 @@ from dichotomies._kernels.newton.dual import multiply, solve_dual, sub_matrix
 from dichotomies._kernels.newton.loss import dot
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 
 #: Change of the scores by the last Newton step at scikit-learn's default tol, as a part of them; what it
 #: leaves to do is about its square, which is in proportion to tol.

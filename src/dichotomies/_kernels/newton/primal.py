@@ -17,7 +17,7 @@ from dichotomies._kernels.newton.rows import (
 )
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
 
 _MAX_PRODUCTS = 250
 _SMALLEST_STEP = 2.0**-60

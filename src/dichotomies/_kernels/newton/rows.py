@@ -19,7 +19,7 @@ from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.newton.blas import add_columns_gram, factorise, solve_backward, solve_forward
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
 
 #: As `vector_kernel` compiles; overloads are compiled with whoever calls them.
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}

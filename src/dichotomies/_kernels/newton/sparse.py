@@ -27,7 +27,7 @@ from dichotomies._kernels.newton.rows import empty_preconditioner, product
 from dichotomies._kernels.newton.sweeps import empty_state, look, rise, weights_of
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
 
 #: A product with a sparse number costs about this many of the operations of a Cholesky factor, all the
 #: products of a solution considered.

@@ -16,7 +16,7 @@ from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.newton.lanes import add_row, prefetch, prefetch_row, score_row
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
 
 #: How many rows ahead they are asked for, since the machine cannot guess a random order.
 _AHEAD = 3

@@ -28,8 +28,8 @@ from dichotomies._kernels.newton.primal import solve_primal
 from dichotomies._kernels.newton.rows import empty_preconditioner
 
 if TYPE_CHECKING:
+    from dichotomies._common.typing import FloatArray
     from dichotomies._kernels.newton.axes import Axes
-    from dichotomies._typing import FloatArray
 
 #: Error of the parameters at scikit-learn's default tol, in the norm of the Hessian, as a part of them; in
 #: proportion to tol otherwise. It leaves an objective several times nearer to the optimum than scikit-learn's

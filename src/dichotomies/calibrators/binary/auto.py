@@ -16,7 +16,7 @@ from dichotomies.calibrators.binary.segments import row_nll
 from dichotomies.calibrators.binary.temperature import BinaryTemperature
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray
+    from dichotomies._common.typing import BoolArray, FloatArray
     from dichotomies.calibrators.binary.segments import Segments
 
 #: From the stiffest to the most flexible, with the rows that either side must have.

@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._registry import Registry
+from dichotomies._common.registry import Registry
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.calibrators.binary.segments import Segments
 from dichotomies.persistence import CATALOGUE, Estimator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._typing import BoolArray, FloatArray, LabelArray
+    from dichotomies._common.typing import BoolArray, FloatArray, LabelArray
 
 
 class BinaryCalibrator(BaseEstimator, ABC):

@@ -10,7 +10,7 @@ from dichotomies._kernels.score_maps import deal_folds
 from dichotomies.calibrators.binary.segments import segment_nll
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.calibrators.binary.base import BinaryCalibrator
     from dichotomies.calibrators.binary.segments import Segments
 

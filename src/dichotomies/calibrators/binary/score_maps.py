@@ -21,7 +21,7 @@ from dichotomies.persistence.checks import expect, expect_array, expect_indices,
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import BoolArray, FloatArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies.calibrators.binary.segments import Segments
 
 IDENTITY = "none"

@@ -12,7 +12,7 @@ from dichotomies._kernels.score_maps import losses, segment_sums
 from dichotomies._kernels.sorting import sort_segments
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

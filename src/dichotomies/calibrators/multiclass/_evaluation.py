@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from dichotomies._common.parallel import run
 from dichotomies._kernels.softmax import class_sums, scale_sums
-from dichotomies._parallel import run
 from dichotomies.calibrators.multiclass._rows import row_blocks
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
     SingleArray = npt.NDArray[np.float32]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from dichotomies._typing import IntArray
+    from dichotomies._common.typing import IntArray
     from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
 

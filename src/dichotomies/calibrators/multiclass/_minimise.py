@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dichotomies._typing import FloatArray
+from dichotomies._common.typing import FloatArray
 
 #: Multiplies by an approximate inverse of the curvature.
 Solve: TypeAlias = Callable[[FloatArray], FloatArray]

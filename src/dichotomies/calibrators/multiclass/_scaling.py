@@ -10,7 +10,7 @@ import numpy as np
 from dichotomies.calibrators.multiclass._minimise import Minimum, Solve, minimise
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray
+    from dichotomies._common.typing import BoolArray, FloatArray
     from dichotomies.calibrators.multiclass._evaluation import Likelihood
 # A row whose own class is thought impossible pulls with all its weight but has no curvature, and Newton's
 # step would be far too long. This share of what the row's curvature could be keeps steps in proportion.

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
 
 #: Standard deviations and correlations are kept in these ranges.
 SMALLEST, LARGEST_SCALE, LARGEST_BIAS, CORRELATED = 1e-3, 0.3, 3.0, 0.98

@@ -15,7 +15,7 @@ from dichotomies.persistence import Estimator, savable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._registry import Registry
+from dichotomies._common.registry import Registry
 from dichotomies.calibrators.multiclass._rows import CalibrationRows, normalise, readable, row_blocks
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import expect
@@ -19,7 +19,7 @@ from dichotomies.persistence.checks import expect
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
 
 #: A calibrator that comes from a file is tried on one row, unless it claims to need a very long one.
 _TRIED_CLASSES = 2**22

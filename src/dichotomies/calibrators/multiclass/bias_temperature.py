@@ -10,7 +10,7 @@ from dichotomies.calibrators.multiclass.temperature import best_scale
 from dichotomies.calibrators.multiclass.vector import present_only
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
     from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
 

@@ -10,7 +10,7 @@ from sklearn.isotonic import isotonic_regression
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
     from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
 

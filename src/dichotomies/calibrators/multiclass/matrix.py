@@ -14,7 +14,7 @@ from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibr
 from dichotomies.calibrators.multiclass.temperature import best_scale
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
     from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
 #: The largest matrix that is fitted: L-BFGS keeps two dozen arrays of its size.

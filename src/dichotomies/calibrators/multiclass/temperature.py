@@ -12,7 +12,7 @@ from dichotomies.calibrators.multiclass._rows import row_blocks
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
     from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
 _LOWEST, _HIGHEST = 1e-12, 1e5  # naive Bayes on a thousand counts needs 1e-5

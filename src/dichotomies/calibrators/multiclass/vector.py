@@ -14,7 +14,7 @@ from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibr
 from dichotomies.calibrators.multiclass.temperature import BestScale, best_scale
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
     from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
 _ROUNDS = 2  # of choosing the prior and fitting under it

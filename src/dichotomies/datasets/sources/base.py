@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from dichotomies._registry import Registry
-from dichotomies.folds import hold_out
+from dichotomies._common.registry import Registry
+from dichotomies.rows.folds import hold_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from dichotomies._typing import BoolArray, IntArray, LabelArray
+    from dichotomies._common.typing import BoolArray, IntArray, LabelArray
     from dichotomies.datasets.folder import Dataset
 
 

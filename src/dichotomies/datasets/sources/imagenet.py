@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from dichotomies._typing import BoolArray
+    from dichotomies._common.typing import BoolArray
 
 
 @DATASETS.register("ilsvr2010")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from dichotomies._typing import BoolArray
+    from dichotomies._common.typing import BoolArray
 
 _NETCAL = (
     "https://raw.githubusercontent.com/EFS-OpenSource/calibration-framework/"

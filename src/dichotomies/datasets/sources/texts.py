@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from dichotomies._typing import BoolArray
+    from dichotomies._common.typing import BoolArray
 
 _GITHUB = "https://raw.githubusercontent.com/"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from dichotomies._typing import BoolArray
+    from dichotomies._common.typing import BoolArray
 
 #: A parent with fewer children is not a class.
 _FEWEST_CHILDREN = 4

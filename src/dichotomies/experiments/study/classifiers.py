@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
-from dichotomies.classifier import NestedDichotomyClassifier
 from dichotomies.datasets import DATASETS
+from dichotomies.estimators.classifier import NestedDichotomyClassifier
 from dichotomies.experiments.readings import BASES
 from dichotomies.experiments.seeds import derived_seed
 from dichotomies.learners.boosting import HistAdaBoostClassifier

@@ -13,12 +13,12 @@ from dichotomies import datasets
 from dichotomies.experiments.measure import PreparedSplit, loaded, split_of
 from dichotomies.experiments.seeds import derived_seed
 from dichotomies.experiments.study import limits
-from dichotomies.folds import hold_out
+from dichotomies.rows.folds import hold_out
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dichotomies._typing import LabelArray, Matrix
+    from dichotomies._common.typing import LabelArray, Matrix
     from dichotomies.experiments.study.trial import StudyTrial
 
 #: Where a dataset has no test part of its own, one fold of so many, stratified, is held out.

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.boosting.ensembles import Bins
 from dichotomies._kernels.boosting.histograms import encode_rows
-from dichotomies._parallel import even_batches, run
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
 
 
 def bin_rows(

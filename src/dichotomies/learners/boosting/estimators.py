@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._typing import BoolArray, FloatArray, LabelArray, Matrix
+    from dichotomies._common.typing import BoolArray, FloatArray, LabelArray, Matrix
 
 #: The least Hessian of a leaf in scikit-learn's gradient boosting.
 _MIN_HESSIAN = 1e-3

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dichotomies._parallel import even_batches, run
+from dichotomies._common.parallel import even_batches, run
 from dichotomies.learners.base import LEARNERS, CrossFitted, Effort, Learner, Wanted, out_of_fold_scores
 from dichotomies.learners.boosting.binning import bin_rows
 from dichotomies.learners.boosting.estimators import HistAdaBoostClassifier, HistGradientBoostClassifier
 from dichotomies.learners.boosting.trees import BoostedTrees, Ranges
 
 if TYPE_CHECKING:
+    from dichotomies._common.typing import IntArray
     from dichotomies._kernels.boosting.ensembles import Bins
-    from dichotomies._typing import IntArray
     from dichotomies.learners.base import NodeTask
 
 #: Instead of the number of a fold: leave out none.

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies._kernels.boosting.ensembles import Bins, Boosting
-    from dichotomies._typing import BoolArray, FloatArray, IntArray
 
 
 class Ranges(NamedTuple):

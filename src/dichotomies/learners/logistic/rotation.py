@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._common.parallel import run
 from dichotomies._kernels.newton.axes import Axes
-from dichotomies._parallel import run
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray
+    from dichotomies._common.typing import FloatArray
 
 #: Rows per feature from which the axes are found; they need not be exact.
 _ROWS_PER_FEATURE = 16

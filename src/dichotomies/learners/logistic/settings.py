@@ -11,7 +11,7 @@ from dichotomies._kernels.newton.node import Objective
 from dichotomies.learners.base import Unsupported
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray
+    from dichotomies._common.typing import BoolArray, FloatArray
 
 #: Derivatives of single-precision data are not known better than this, relative to the mean loss.
 _SINGLE_PRECISION_TOL = 1e-6

@@ -11,19 +11,19 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
+from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.newton.node import Nodes, Results
 from dichotomies._kernels.newton.sparse import count_active, train_sparse
 from dichotomies._kernels.newton.visit import train_dense
-from dichotomies._parallel import even_batches, run
 from dichotomies.learners.logistic.rotation import no_axes, principal_axes
 from dichotomies.learners.weights import DenseWeights, SparseWeights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies._kernels.newton.axes import Axes
     from dichotomies._kernels.newton.node import Objective
-    from dichotomies._typing import FloatArray, IntArray
     from dichotomies.learners.base import Effort, NodeScorer, NodeTask
     from dichotomies.learners.logistic.settings import Settings
 

@@ -12,17 +12,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from dichotomies.folds import fold_of_rows
 from dichotomies.learners.base import LEARNERS, Effort, Learner, NodeTask, Unsupported, expect_fits
 from dichotomies.learners.logistic.settings import Settings, check_class_weight
 from dichotomies.learners.logistic.training import NodeTraining
 from dichotomies.learners.logistic.tuning import chosen_strength
 from dichotomies.persistence import Estimator, savable
 from dichotomies.persistence.checks import expect_array
+from dichotomies.rows.folds import fold_of_rows
 from dichotomies.tree import ClassTree
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.learners.base import NodeScorer
 
 _DEFAULT_CS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)

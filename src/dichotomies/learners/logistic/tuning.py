@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
 
 #: A node chooses as if it had this many more rows, with the mean losses of its depth; a depth likewise with
 #: those of the whole tree. So nodes with few rows, or none to try on, follow the others.

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.parallel import run
 from dichotomies._kernels.naive_bayes.sparse_models import Kept, Models, Rows, visit_nodes
 from dichotomies._kernels.naive_bayes.sparse_nodes import by_feature
 from dichotomies._kernels.naive_bayes.sparse_sides import Subtrees, Workspace
-from dichotomies._parallel import run
 from dichotomies.learners.naive_bayes.route import Route
 from dichotomies.learners.weights import SparseWeights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.learners.base import Effort
     from dichotomies.learners.naive_bayes.groups import Sides
     from dichotomies.learners.naive_bayes.route import Leg

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.naive_bayes.class_counts import dense_group_sums
 from dichotomies._kernels.naive_bayes.sparse_nodes import BERNOULLI, NORMALISED, ROUNDING
 from dichotomies._kernels.weights import score_own_rows
-from dichotomies._parallel import even_batches, run
 from dichotomies.learners.weights import DenseWeights
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.learners.base import Effort, NodeTask
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
     from dichotomies.learners.naive_bayes.smoothing import Smoothing

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.naive_bayes import gaussian as kernels
 from dichotomies._kernels.naive_bayes.gaussian import Quadratic
 from dichotomies._kernels.naive_bayes.moments import Moments, group_moments, leaf_moments, node_moments
-from dichotomies._parallel import even_batches, run
 from dichotomies.learners.base import Unsupported
 from dichotomies.learners.naive_bayes.priors import Prior
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import expect_array
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.base import Effort, NodeTask
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups
 

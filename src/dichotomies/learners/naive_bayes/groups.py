@@ -11,7 +11,7 @@ import numpy as np
 from dichotomies._kernels.naive_bayes.side_sums import side_sums
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies.learners.base import NodeTask
 
 

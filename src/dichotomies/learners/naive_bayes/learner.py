@@ -19,7 +19,7 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import expect_type
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.base import NodeScorer, NodeTask
 
 

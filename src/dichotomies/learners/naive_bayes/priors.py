@@ -11,7 +11,7 @@ from dichotomies.learners.base import Unsupported
 from dichotomies.persistence import savable
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray
+    from dichotomies._common.typing import BoolArray, FloatArray
     from dichotomies.learners.naive_bayes.groups import Sides
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
+from dichotomies._common.parallel import even_batches
 from dichotomies._kernels.naive_bayes.sparse_models import Visits
 from dichotomies._kernels.naive_bayes.sparse_sides import Subtrees
-from dichotomies._parallel import even_batches
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, IntArray
+    from dichotomies._common.typing import BoolArray, IntArray
     from dichotomies.learners.base import NodeTask
 
 #: A subtree is small if it has at most one of so many parts, per worker, of what there is to merge.

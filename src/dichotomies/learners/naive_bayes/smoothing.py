@@ -16,7 +16,7 @@ from dichotomies.learners.naive_bayes.priors import Prior
 from dichotomies.persistence import savable
 
 if TYPE_CHECKING:
-    from dichotomies._typing import BoolArray, FloatArray, Matrix
+    from dichotomies._common.typing import BoolArray, FloatArray, Matrix
     from dichotomies.learners.naive_bayes.groups import Sides
 
 #: What scikit-learn raises a smaller alpha to, unless it is forced.

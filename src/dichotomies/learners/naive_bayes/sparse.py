@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.naive_bayes.class_counts import sum_active
 from dichotomies._kernels.naive_bayes.sparse_models import Rows
 from dichotomies._kernels.naive_bayes.sparse_sides import Counts
-from dichotomies._parallel import even_batches, run
 from dichotomies.learners.base import Effort
 from dichotomies.learners.naive_bayes.ascent import Ascent, Asked
 from dichotomies.learners.naive_bayes.groups import take_segments
 
 if TYPE_CHECKING:
-    from dichotomies._typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.learners.base import NodeTask
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
     from dichotomies.learners.naive_bayes.smoothing import Background, Smoothing

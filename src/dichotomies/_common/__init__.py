@@ -1,0 +1,1 @@
+"""Plumbing shared by every room: array types, registries, parallel loops."""

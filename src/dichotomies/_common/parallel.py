@@ -1,0 +1,164 @@
+"""Running many small pieces of work: joblib as the user configured it, one BLAS thread each, progress."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.parallel import Parallel, delayed
+
+# threadpoolctl is a dependency of scikit-learn itself, so it is always there.
+from threadpoolctl import ThreadpoolController
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dichotomies._common.typing import IntArray
+
+
+#: Enough to even out the sizes of batches and to show progress, few enough to be cheap.
+_BATCHES_PER_JOB = 16
+
+
+class _OneBlasThread:
+    """Context in which BLAS uses one thread; the first to enter limits it, the last to leave restores it.
+
+    The limit is one for the whole process, so threads that enter and leave in any order must share it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+            self._inside += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.__exit__(None, None, None)
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _with_one_blas_thread(task: Callable[..., Any], *arguments: Any) -> Any:
+    with _ONE_BLAS_THREAD:
+        return task(*arguments)
+
+
+def run(
+    task: Callable[..., Any],
+    arguments: Sequence[tuple[Any, ...]],
+    *,
+    n_jobs: int | None,
+    progress: Progress | None = None,
+    span: tuple[float, float] = (0.0, 1.0),
+    shared_memory: bool = False,
+) -> list[Any]:
+    """Call `task` with each tuple of arguments; the results come in that order.
+
+    The work is spread over *tasks*, so every task gets one BLAS thread: on the small matrices of tree
+    nodes, BLAS threads of its own would only fight with it.
+
+    Parameters
+    ----------
+    span : (float, float)
+        From where to where the tasks lead, as fractions of the work that progress is reported of.
+    shared_memory : bool
+        Whether tasks write into arrays of the caller, which only threads can do. Otherwise the backend
+        is the user's (``joblib.parallel_config``), processes by default.
+    """
+    with _ONE_BLAS_THREAD:
+        if len(arguments) == 1 or effective_n_jobs(n_jobs) == 1:
+            return _run_alone(task, arguments, progress, span)
+        pool = _ReportingParallel(n_jobs=n_jobs, require="sharedmem" if shared_memory else None)
+        pool.progress, pool.total, pool.span = progress, len(arguments), span
+        results: list[Any] = pool(delayed(_with_one_blas_thread)(task, *each) for each in arguments)
+        return results
+
+
+def _run_alone(
+    task: Callable[..., Any],
+    arguments: Sequence[tuple[Any, ...]],
+    progress: Progress | None,
+    span: tuple[float, float],
+) -> list[Any]:
+    results = []
+    for each in arguments:
+        results.append(task(*each))
+        if progress is not None:
+            progress.show(_within(span, len(results) / len(arguments)))
+    return results
+
+
+def _within(span: tuple[float, float], fraction: float) -> float:
+    return span[0] * (1 - fraction) + span[1] * fraction
+
+
+def even_batches(sizes: IntArray, n_jobs: int | None, per_job: int = _BATCHES_PER_JOB) -> list[range]:
+    """Cut consecutive pieces of work into batches of about the same total size, a few per worker."""
+    n_batches = per_job * effective_n_jobs(n_jobs)
+    work = np.cumsum(sizes)
+    batch_of_piece = (work - sizes) * n_batches // max(1, work[-1])
+    edges = [0, *(np.flatnonzero(np.diff(batch_of_piece)) + 1).tolist(), len(sizes)]
+    return [range(a, b) for a, b in pairwise(edges)]
+
+
+class _ReportingParallel(Parallel):
+    """joblib's Parallel, telling our `Progress` instead of printing its own."""
+
+    progress: Progress | None
+    total: int
+    span: tuple[float, float]
+
+    def print_progress(self) -> None:
+        """Report; joblib calls this whenever a task is done, on every backend."""
+        if self.progress is not None:
+            self.progress.show(_within(self.span, self.n_completed_tasks / self.total))
+
+
+def say(text: str) -> None:
+    """Say something on stderr, where progress is reported."""
+    sys.stderr.write(f"[dichotomies] {text}\n")
+    sys.stderr.flush()
+
+
+class Progress:
+    """A line on stderr that says how far the work is and how long it may still take."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._begun = self._shown = time.monotonic()
+        self._finished = False
+
+    def show(self, fraction: float) -> None:
+        """Report the fraction done; at most every half second, and always the end."""
+        now = time.monotonic()
+        if self._finished or (fraction < 1 and now - self._shown < 0.5):
+            return
+        self._shown, self._finished = now, fraction >= 1
+        seconds = now - self._begun
+        left = f"{seconds * (1 / fraction - 1):.0f} s left" if fraction < 1 else f"took {seconds:.1f} s"
+        tty = sys.stderr.isatty()
+        line = f"[dichotomies] {self._title}: {fraction:4.0%}, {left}"
+        end = "\n" if fraction >= 1 or not tty else ""
+        sys.stderr.write(("\r" + line.ljust(72) if tty else line) + end)
+        sys.stderr.flush()

@@ -1,0 +1,1 @@
+"""From trained nodes to class probabilities."""

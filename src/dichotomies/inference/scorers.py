@@ -1,0 +1,120 @@
+"""Trained nodes put together: with a calibrating map each, averaged over folds, or side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import log_expit
+
+from dichotomies.calibrators.binary import ScoreMaps
+from dichotomies.learners import expect_fits
+from dichotomies.persistence import savable
+from dichotomies.persistence.checks import expect, expect_type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dichotomies._common.typing import FloatArray, Matrix
+    from dichotomies.learners import Scorer
+
+
+#: What more extreme log-odds are read as where nodes are calibrated. Naive Bayes can answer with log-odds of
+#: a billion; a slope fitted to those would leave nothing of the differences that matter.
+MOST_LOG_ODDS = 200.0
+
+
+@savable("calibrated-scorer")
+@dataclass(frozen=True)
+class CalibratedScorer:
+    """Nodes whose log-odds go through a calibrating map each.
+
+    Attributes
+    ----------
+    bound : float
+        Scores are clipped to ``[-bound, bound]`` first, as they were when the maps were fitted.
+    """
+
+    scorer: Scorer
+    maps: ScoreMaps
+    bound: float
+
+    def log_odds(self, X: Matrix) -> FloatArray:
+        """Calibrated log-odds of going left for each row at each node."""
+        scores = self.scorer.log_odds(X)
+        np.clip(scores, -self.bound, self.bound, out=scores)
+        self.maps.apply(scores)
+        return scores
+
+    def check_fits(self, n_nodes: int, n_features: int) -> None:
+        """Refuse to be for another tree or other rows; see `NodeScorer`."""
+        expect_fits(self.scorer, n_nodes, n_features)
+        expect_type(self.maps, ScoreMaps, "maps")
+        self.maps.check_fits(n_nodes)
+        expect_type(self.bound, Real, "bound")
+
+
+@savable("averaged-scorer")
+@dataclass(frozen=True)
+class AveragedScorer:
+    """Several models of the same nodes; their probabilities are averaged at every node."""
+
+    members: Sequence[Scorer]
+
+    def log_odds(self, X: Matrix) -> FloatArray:
+        """Log-odds of the mean probability of going left for each row at each node."""
+        scores = self.members[0].log_odds(X)
+        left, right = log_expit(scores), log_expit(-scores)
+        for member in self.members[1:]:
+            scores = member.log_odds(X)
+            np.logaddexp(left, log_expit(scores), out=left)
+            np.logaddexp(right, log_expit(-scores), out=right)
+        return np.subtract(left, right, out=left)
+
+    def check_fits(self, n_nodes: int, n_features: int) -> None:
+        """Refuse to be for another tree or other rows; see `NodeScorer`."""
+        expect(len(self.members) > 0, "there are models to average")
+        for member in self.members:
+            expect_fits(member, n_nodes, n_features)
+
+
+@savable("joined-scorer")
+@dataclass(frozen=True)
+class JoinedScorer:
+    """Nodes that were trained apart, side by side.
+
+    Attributes
+    ----------
+    parts : sequence of Scorer
+    sizes : sequence of int
+        How many nodes each has.
+    """
+
+    parts: Sequence[Scorer]
+    sizes: Sequence[int]
+
+    def log_odds(self, X: Matrix) -> FloatArray:
+        """Log-odds of going left for each row at each node, of the first part first."""
+        out = np.empty((X.shape[0], sum(self.sizes)))
+        begin = 0
+        for part, size in zip(self.parts, self.sizes, strict=True):
+            out[:, begin : begin + size] = part.log_odds(X)
+            begin += size
+        return out
+
+    def check_fits(self, n_nodes: int, n_features: int) -> None:
+        """Refuse to be for other nodes or other rows; see `NodeScorer`."""
+        expect(len(self.parts) == len(self.sizes) > 0, "the size of every part is given")
+        for part, size in zip(self.parts, self.sizes, strict=True):
+            expect_type(size, int, "a size")
+            expect_fits(part, size, n_features)
+        expect(sum(self.sizes) == n_nodes, f"there are {n_nodes} nodes")
+
+
+def base_scorers(scorer: Any) -> list[Any]:
+    """The learners' own scorers underneath."""
+    if isinstance(scorer, AveragedScorer):
+        return [base for member in scorer.members for base in base_scorers(member)]
+    return base_scorers(scorer.scorer) if isinstance(scorer, CalibratedScorer) else [scorer]

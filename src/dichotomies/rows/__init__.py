@@ -1,0 +1,1 @@
+"""The training rows and the parts they are divided into."""

@@ -1,0 +1,77 @@
+"""Dividing rows into parts that respect the classes, however rare they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+if TYPE_CHECKING:
+    from dichotomies._common.typing import BoolArray, IntArray
+
+
+def fold_of_rows(codes: IntArray, cv: Any, rng: Any) -> IntArray:
+    """The fold of each row.
+
+    Parameters
+    ----------
+    codes : (n_rows,)
+        Class codes.
+    cv : int, scikit-learn splitter or iterable of (train, test)
+        A number of folds deals the rows of each class, shuffled, to the folds in turn, going on where
+        the class before stopped: fold sizes differ by at most one, and a class with fewer rows than
+        folds is simply missing from some. A splitter's test parts must cover every row once, and its
+        train parts be all the other rows.
+    rng : RandomState
+        Shuffles.
+    """
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        if cv < 2:
+            raise ValueError(f"cv must be at least 2 folds, got {cv}.")
+        return _deal(codes, rng) % min(int(cv), len(codes))
+    fold = np.full(len(codes), -1, dtype=np.intp)
+    covered = 0
+    for number, (train, test) in enumerate(check_cv(cv, codes, classifier=True).split(codes, codes)):
+        rest = np.ones(len(codes), dtype=bool)
+        rest[test] = False
+        if not np.array_equal(np.flatnonzero(rest), np.sort(np.arange(len(codes))[train])):
+            raise ValueError(f"The train part of fold {number} of cv must be all rows not in its test part.")
+        fold[test] = number
+        covered += len(codes) - int(rest.sum())
+    if covered != len(codes) or (fold < 0).any():
+        raise ValueError("The test parts of cv must hold every row exactly once.")
+    return fold
+
+
+def hold_out(codes: IntArray, share: float, rng: Any) -> BoolArray:
+    """Choose about `share` of the rows, stratified, never the last row of a class.
+
+    Returns
+    -------
+    ndarray of bool
+        True for the rows held out.
+    """
+    counts = np.bincount(codes)
+    quota = share * counts
+    taken = np.floor(quota).astype(np.intp)
+    # Hand out what rounding left over to classes at random, in proportion to what they lost.
+    missing = round(float(quota.sum())) - int(taken.sum())
+    lost = np.where(counts > taken + 1, quota - taken, 0.0)
+    chosen = np.argsort(-(lost + 1e-9 * (lost > 0)) * rng.random_sample(len(lost)))[: max(0, missing)]
+    taken[chosen[lost[chosen] > 0]] += 1
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    rank = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    held = np.zeros(len(codes), dtype=bool)
+    held[order] = rank < np.minimum(taken, counts - 1)[codes[order]]
+    return held
+
+
+def _deal(codes: IntArray, rng: Any) -> IntArray:
+    """Number the rows class by class in shuffled order."""
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    number = np.empty(len(codes), dtype=np.intp)
+    number[order] = np.arange(len(codes))
+    return number

@@ -1,0 +1,25 @@
+"""Users' files: reading CSV, Parquet, svmlight and NPZ, models of tables, writing predictions."""
+
+from dichotomies.tables.base import TableFile
+from dichotomies.tables.errors import TableFileError
+from dichotomies.tables.files import FORMATS, format_of, open_table
+from dichotomies.tables.model import TableModel, allows_missing
+from dichotomies.tables.table import Columns, Table
+from dichotomies.tables.text import NGRAMS, TextFeatures
+from dichotomies.tables.writing import STDOUT, open_writer
+
+__all__ = [
+    "FORMATS",
+    "NGRAMS",
+    "STDOUT",
+    "Columns",
+    "Table",
+    "TableFile",
+    "TableFileError",
+    "TableModel",
+    "TextFeatures",
+    "allows_missing",
+    "format_of",
+    "open_table",
+    "open_writer",
+]

@@ -1,0 +1,194 @@
+"""Which columns of a file are features, and what their values are as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.tables.errors import TableFileError, close_to, listing, pyarrow
+from dichotomies.tables.labels import text_or_whole
+from dichotomies.tables.table import Table
+
+if TYPE_CHECKING:
+    from dichotomies._common.typing import FloatArray, LabelArray
+    from dichotomies.tables.base import TableFile
+    from dichotomies.tables.table import Columns
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The columns to read, by what they are, and the types that the file says they have."""
+
+    columns: Columns
+    features: tuple[str, ...]
+    types: dict[str, Any]
+    file: TableFile
+
+    @property
+    def names(self) -> list[str]:
+        """All columns to read."""
+        return [*self.features, *(name for name in self.columns.named() if name not in self.features)]
+
+    def csv_types(self) -> dict[str, Any]:
+        """What a CSV file's columns are read as: labels and names of rows as text, so that 011 stays 011."""
+        arrow = pyarrow()
+        types = {name: arrow.string() for name in self.columns.named()}
+        for name in [*self.features, self.columns.weight]:
+            if name is not None and arrow.types.is_boolean(self.types[name]):
+                types[name] = arrow.bool_()
+            elif name not in (None, self.columns.id):  # what rows are called stays as it is written
+                types[name] = arrow.float64()
+        return types
+
+    def table(self, batch: Any, first_row: int) -> Table:
+        """Rows as arrays."""
+        X = np.empty((batch.num_rows, len(self.features)))
+        for place, name in enumerate(self.features):
+            X[:, place] = _numbers(batch.column(name))
+        columns = self.columns
+        return Table(
+            X=X,
+            y=None if columns.label is None else self._labels(batch.column(columns.label), first_row),
+            names=self.features,
+            texts={name: _texts(batch.column(name)) for name in columns.text},
+            weight=None if columns.weight is None else self._weights(batch.column(columns.weight), first_row),
+            ids=None if columns.id is None else _names(batch.column(columns.id)),
+            first_row=first_row,
+        )
+
+    def _labels(self, column: Any, first_row: int) -> LabelArray:
+        is_decimal = pyarrow().types.is_decimal(column.type)
+        values = (column.cast("float64") if is_decimal else _decoded(column)).to_pylist()
+        for row, value in enumerate(values):
+            if value is None or value == "" or value != value:
+                raise TableFileError(
+                    f"{self.file.path} has no label in row {first_row + row} (counted from 0, column "
+                    f"{self.columns.label!r}); fill it in or leave out the row."
+                )
+        return text_or_whole(np.array(values), self.file.path, str(self.columns.label))
+
+    def _weights(self, column: Any, first_row: int) -> FloatArray:
+        weight = _numbers(column)
+        wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+        if len(wrong):
+            raise TableFileError(
+                f"{self.file.path} has the weight {weight[wrong[0]]:g} in row {first_row + wrong[0]} "
+                "(counted from 0); weights must be finite and not negative."
+            )
+        return weight
+
+
+def chosen(columns: Columns, schema: Any, file: TableFile) -> Choice:
+    """Find the columns in the file; what is not there, or not numeric, is an error that names it."""
+    types = dict(zip(schema.names, schema.types, strict=True))
+    _check_roles(columns, types, file)
+    taken = {*columns.named(), *columns.ignore}
+    features = columns.features
+    if features is None:
+        features = tuple(name for name in types if name not in taken)
+        if not features and not columns.text:
+            raise TableFileError(f"{file.path} has no column left to learn from.")
+    _check_features(features, types, file, fitted=columns.of_a_model)
+    if columns.weight is not None:
+        _check_weight(columns.weight, types, file)
+    _check_label_type(columns, types, file)
+    return Choice(columns, features, types, file)
+
+
+def _check_roles(columns: Columns, types: dict[str, Any], file: TableFile) -> None:
+    """Refuse columns that are not there, and those that two options name."""
+    found: dict[str, str] = {}
+    for name, option in columns.roles():
+        if name not in types:
+            by = "that the model reads" if option == "--text" and columns.of_a_model else f"({option})"
+            raise TableFileError(
+                f"{file.path} has no column {name!r} {by}; its columns are {listing(types)}."
+                f"{close_to(name, types)}"
+            )
+        if option != columns.id_option and found.setdefault(name, option) != option:
+            raise TableFileError(
+                f"The column {name!r} is named by {found[name]} and by {option}; it can be one of them only."
+            )
+
+
+def _check_weight(name: str, types: dict[str, Any], file: TableFile) -> None:
+    if not _is_numeric(types[name]):
+        raise TableFileError(f"{file.path} has weights (--weight) in {name!r} that are not numbers.")
+
+
+def _check_features(
+    features: tuple[str, ...], types: dict[str, Any], file: TableFile, *, fitted: bool
+) -> None:
+    missing = [name for name in features if name not in types]
+    if missing:
+        raise TableFileError(
+            f"{file.path} lacks {len(missing)} of the {len(features)} columns that the model was fitted "
+            f"with: {listing(map(repr, missing))}."
+        )
+    words = [name for name in features if not _is_numeric(types[name])]
+    if words and fitted:
+        raise TableFileError(
+            f"{file.path} has something that is not numeric in {listing(map(repr, words))}, where the model "
+            "was fitted with numbers; correct it."
+        )
+    if words:
+        what, them = ("a column that is", "it") if len(words) == 1 else ("columns that are", "each of them")
+        raise TableFileError(
+            f"{file.path} has {what} not numeric: {listing(map(repr, words))}. Read {them} as text "
+            f"(--text {words[0]!r}), leave {them} out (--ignore {words[0]!r}), or make numbers of {them}."
+        )
+
+
+def _check_label_type(columns: Columns, types: dict[str, Any], file: TableFile) -> None:
+    if columns.label is None or file.kind == "CSV":  # labels of CSV files are text
+        return
+    kind = types[columns.label]
+    if pyarrow().types.is_null(kind) or not (_is_numeric(kind) or _is_text(kind)):
+        raise TableFileError(
+            f"{file.path} has labels of the type {kind} in {columns.label!r}; they must be text or whole "
+            "numbers."
+        )
+
+
+def _is_numeric(kind: Any) -> bool:
+    is_a = pyarrow().types
+    checks = (is_a.is_integer, is_a.is_floating, is_a.is_boolean, is_a.is_decimal, is_a.is_null)
+    return any(check(kind) for check in checks)
+
+
+def _is_text(kind: Any) -> bool:
+    is_a = pyarrow().types
+    value = kind.value_type if is_a.is_dictionary(kind) else kind
+    return bool(is_a.is_string(value) or is_a.is_large_string(value)) or _is_bytes(value)
+
+
+def _is_bytes(kind: Any) -> bool:
+    is_a = pyarrow().types
+    return bool(is_a.is_binary(kind) or is_a.is_large_binary(kind) or is_a.is_fixed_size_binary(kind))
+
+
+def _decoded(column: Any) -> Any:
+    """Bytes as text, anything else as it is."""
+    return column.cast("binary").cast("string") if _is_bytes(column.type) else column
+
+
+def _numbers(column: Any) -> FloatArray:
+    if _is_text(column.type):  # of a CSV file, where the column is also what rows are called
+        compute, nothing = pyarrow(".compute"), pyarrow(".csv").ConvertOptions().null_values
+        column = compute.if_else(compute.is_in(column, pyarrow().array(nothing)), None, column)
+    values: FloatArray = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+    return values
+
+
+def _texts(column: Any) -> list[str]:
+    return ["" if text is None else str(text) for text in _decoded(column).to_pylist()]
+
+
+def _names(column: Any) -> LabelArray:
+    """What rows are called: whole numbers, masked where missing, or else texts as Python writes them."""
+    if pyarrow().types.is_integer(column.type):
+        numbers = column.fill_null(0).to_numpy(zero_copy_only=False)
+        return np.ma.masked_array(numbers, column.is_null().to_numpy(zero_copy_only=False))
+    return np.array(_texts(column), dtype=object)

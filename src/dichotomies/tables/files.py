@@ -1,0 +1,95 @@
+"""`open_table`: a file of rows in any of the formats, to be read whole or a batch at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dichotomies.tables.column_files import CsvFile, ParquetFile, TsvFile
+from dichotomies.tables.errors import TableFileError, close_to, listing
+from dichotomies.tables.npz import NpzFile
+from dichotomies.tables.svmlight import SvmlightFile
+
+if TYPE_CHECKING:
+    import os
+
+    from dichotomies.tables.base import TableFile
+
+#: The formats by name.
+FORMATS: dict[str, type[TableFile]] = {
+    "csv": CsvFile,
+    "tsv": TsvFile,
+    "parquet": ParquetFile,
+    "svmlight": SvmlightFile,
+    "npz": NpzFile,
+}
+
+#: What a file's name may end in; of text files also with a further .gz.
+ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".svm": "svmlight",
+    ".npz": "npz",
+}
+
+
+def open_table(
+    path: str | os.PathLike[str],
+    format: str | None = None,  # noqa: A002
+    delimiter: str | None = None,
+) -> TableFile:
+    r"""A file of rows, to be read whole or a batch at a time.
+
+    Parameters
+    ----------
+    path : path
+    format : {"csv", "tsv", "parquet", "svmlight", "npz"}, optional
+        By default what the file's name ends in says: .csv, .tsv, .parquet, .svmlight, .libsvm, .svm or .npz;
+        of text files also with .gz after it.
+    delimiter : str, optional
+        What stands between the values of a CSV file; by default a comma, and a tab where the format is tsv.
+
+    Returns
+    -------
+    TableFile
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from dichotomies.tables import Columns, open_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "fruit.csv")
+    ...     _ = path.write_text("weight,length,code\n120,7.5,011\n80,19,007\n")
+    ...     table = open_table(path).read(Columns(label="code"))
+    >>> table.X
+    array([[120. ,   7.5],
+           [ 80. ,  19. ]])
+    >>> table.y.tolist()
+    ['011', '007']
+    """
+    place = Path(path)
+    if place.is_dir():
+        raise TableFileError(f"{place} is a folder; give a file.")
+    name = format_of(place) if format is None else format
+    if name not in FORMATS:
+        hint = close_to(name, FORMATS)
+        raise TableFileError(f"There is no format {name!r}; choose from {listing(FORMATS)}.{hint}")
+    return FORMATS[name](place, delimiter)
+
+
+def format_of(path: Path) -> str:
+    """The format that a file's name says it has."""
+    endings = [ending.lower() for ending in path.suffixes]
+    if endings and endings[-1] == ".gz":
+        endings.pop()
+    found = ENDINGS.get(endings[-1]) if endings else None
+    if found is None:
+        raise TableFileError(
+            f"The name of {path} does not say what its format is: it should end in {listing(ENDINGS)}. "
+            f"Or say it: --format {'|'.join(FORMATS)}."
+        )
+    return found

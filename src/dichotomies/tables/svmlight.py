@@ -1,0 +1,146 @@
+"""svmlight (LIBSVM) files: a label and pairs ``feature:value`` in every line."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from dataclasses import replace
+from io import BytesIO
+from itertools import islice
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.datasets import load_svmlight_file
+
+from dichotomies.tables.base import BATCH_ROWS, TableFile
+from dichotomies.tables.errors import TableFileError, readable
+from dichotomies.tables.table import Columns, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dichotomies._common.typing import LabelArray, Matrix
+
+_PAIR = re.compile(rb"(\d+|qid):[^\s:]+")
+
+
+class SvmlightFile(TableFile):
+    """A label and pairs ``feature:value`` in every line; what follows a # is a comment."""
+
+    kind = "svmlight"
+    default_label = "label"
+
+    def names(self) -> list[str]:
+        """What is in the file."""
+        return ["label"]
+
+    def read(self, columns: Columns) -> Table:
+        """All rows at once; how many features there are, and whether they begin at 0 or 1, is found out."""
+        as_written = replace(columns, n_features=None)
+        whole = Table.concatenate(_equally_wide(list(super().batches(as_written, BATCH_ROWS))))
+        if whole.y is not None:
+            whole = replace(whole, y=_as_numbers(whole.y))
+        if not columns.wants_features:
+            return whole
+        first = columns.first_id
+        if first is None:
+            first = 0 if (whole.X.indices == 0).any() else 1
+        width = whole.X.shape[1] - first if columns.n_features is None else columns.n_features
+        if width < 1:
+            raise TableFileError(f"{self.path} has no features.")
+        return replace(whole, X=self._fitted_to(whole.X, width, first), first_id=first)
+
+    def _batches(self, columns: Columns, rows: int) -> Iterator[Table]:
+        self._refuse_named(columns)
+        done = line = 0
+        with readable(self.path, self.kind), self._opened() as file:
+            while lines := list(islice(file, rows)):
+                table = self._table(lines, line, columns, done)
+                line, done = line + len(lines), done + len(table)
+                if len(table):
+                    yield table
+
+    def _opened(self) -> BinaryIO:
+        if self.path.suffix == ".gz":
+            return cast("BinaryIO", gzip.open(self.path))
+        return self.path.open("rb")
+
+    def _table(self, lines: list[bytes], first_line: int, columns: Columns, first_row: int) -> Table:
+        numbers, labels, pairs = self._split(lines, first_line)
+        y = np.array(labels) if columns.label is not None and labels else None
+        if not columns.wants_features:
+            return Table(np.empty((len(pairs), 0)), y, first_row=first_row)
+        X = self._parsed(pairs, numbers)
+        if columns.n_features is not None:
+            first = 1 if columns.first_id is None else columns.first_id
+            X = self._fitted_to(X, columns.n_features, first, numbers)
+        return Table(X, y, first_row=first_row)
+
+    def _split(self, lines: list[bytes], first_line: int) -> tuple[list[int], list[str], list[bytes]]:
+        """Line numbers, labels and the rest of all lines that are not empty."""
+        numbers, labels, pairs = [], [], []
+        for number, line in enumerate(lines, first_line + 1):
+            label, *rest = line.partition(b"#")[0].split(None, 1) or [b""]
+            if not label:
+                continue
+            if b"," in label or b":" in label:
+                what = "several labels" if b"," in label else "no label"
+                raise TableFileError(f"{self.path} has {what} in line {number}; every row must have one.")
+            numbers.append(number)
+            labels.append(label.decode("utf-8").removeprefix("+"))
+            pairs.append(rest[0] if rest else b"")
+        return numbers, labels, pairs
+
+    def _parsed(self, pairs: list[bytes], numbers: list[int]) -> Matrix:
+        """The features, those called 0 in the first column."""
+        text = b"\n".join(b"0 " + rest for rest in pairs) + b"\n"
+        try:
+            X, _ = load_svmlight_file(BytesIO(text), zero_based=True)
+        except (ValueError, OverflowError) as error:
+            raise TableFileError(self._explanation(pairs, numbers)) from error
+        return csr_array(X)
+
+    def _explanation(self, pairs: list[bytes], numbers: list[int]) -> str:
+        for number, rest in zip(numbers, pairs, strict=True):
+            try:
+                load_svmlight_file(BytesIO(b"0 " + rest + b"\n"), zero_based=True)
+            except (ValueError, OverflowError):
+                wrong = next((each for each in rest.split() if not _PAIR.fullmatch(each)), None)
+                said = "features that are not in ascending order, or values that are not numbers"
+                if wrong is not None:
+                    said = f"{wrong.decode('utf-8', 'replace')!r} where feature:value should be"
+                return f"{self.path} has {said} in line {number}."
+        return f"{self.path} could not be read as svmlight."
+
+    def _fitted_to(
+        self, X: Matrix, n_features: int, first: int, line_numbers: list[int] | None = None
+    ) -> Matrix:
+        """The features from `first` on, so many; others in the file are an error."""
+        wrong = np.flatnonzero((X.indices < first) | (X.indices >= first + n_features))
+        if len(wrong):
+            row = int((X.indptr <= wrong[0]).sum()) - 1
+            place = f"row {row} (counted from 0)" if line_numbers is None else f"line {line_numbers[row]}"
+            raise TableFileError(
+                f"{self.path} has a feature {X.indices[wrong[0]]} in {place}, but they should be {first} to "
+                f"{first + n_features - 1}."
+            )
+        X.resize((X.shape[0], first + n_features))
+        return X[:, first:]
+
+
+def _equally_wide(tables: list[Table]) -> list[Table]:
+    width = max(table.X.shape[1] for table in tables)
+    for table in tables:
+        if table.X.shape[1] < width:
+            table.X.resize((len(table), width))
+    return tables
+
+
+def _as_numbers(labels: LabelArray) -> LabelArray:
+    """Labels that all are whole numbers as integers, others as they are."""
+    try:
+        numbers = labels.astype(np.int64)
+    except (ValueError, OverflowError):
+        return labels
+    return numbers if (numbers.astype(labels.dtype) == labels).all() else labels

@@ -1,0 +1,171 @@
+"""`Columns`, what is wanted of a file, and `Table`, the rows that it gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from scipy.sparse import issparse, vstack
+
+from dichotomies.tables.errors import TableFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What is wanted of a file: which column is what.
+
+    Attributes
+    ----------
+    label : str, optional
+        The column of labels; none is read without it. svmlight files have their labels first in the line,
+        whatever this says, and NPZ files in the array of this name.
+    features : tuple of str, optional
+        The numeric columns that are features, in this order; by default all that are nothing else.
+    text : tuple of str
+        Columns of texts.
+    ignore : tuple of str
+        Columns that are nothing.
+    weight, id : str, optional
+        The columns of the rows' weights and of what the rows are called.
+    id_option : str
+        What sentences call the option that names `id`.
+    n_features : int, optional
+        How many features the rows of files without column names must have.
+    first_id : int, optional
+        What svmlight files call the first feature, 0 or 1; by default 0 where a 0 occurs and else 1.
+    allow_missing : bool
+        Whether features may be missing (NaN).
+    """
+
+    label: str | None = None
+    features: tuple[str, ...] | None = None
+    text: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    weight: str | None = None
+    id: str | None = None
+    id_option: str = "--id"
+    n_features: int | None = None
+    first_id: int | None = None
+    allow_missing: bool = False
+
+    @property
+    def wants_features(self) -> bool:
+        """Whether any feature is wanted."""
+        return self.features is None or bool(self.features)
+
+    @property
+    def of_a_model(self) -> bool:
+        """Whether a model says which columns are features, so that no option can change it."""
+        return self.features is not None
+
+    def roles(self) -> list[tuple[str, str]]:
+        """Columns with the options that name them."""
+        single = {"--label": self.label, "--weight": self.weight, self.id_option: self.id}
+        several = {"--text": self.text, "--ignore": self.ignore}
+        found = [(name, option) for option, names in several.items() for name in names]
+        return found + [(name, option) for option, name in single.items() if name is not None]
+
+    def named(self) -> list[str]:
+        """The columns to read beside the numeric features, each once."""
+        return list(dict.fromkeys(name for name, option in self.roles() if option != "--ignore"))
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a file.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n_rows, n_features)
+        The numeric features.
+    y : ndarray of shape (n_rows,) or None
+        The labels, as they are in the file.
+    names : tuple of str or None
+        The names of the features, where the file names them.
+    texts : mapping of str to list of str
+        The text columns.
+    weight : ndarray of shape (n_rows,) or None
+    ids : ndarray of shape (n_rows,) or None
+        What the rows are called.
+    first_row : int
+        The place of the first row in the file, counted from 0.
+    first_id : int or None
+        What an svmlight file calls the first feature.
+    """
+
+    X: Matrix
+    y: LabelArray | None = None
+    names: tuple[str, ...] | None = None
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    weight: FloatArray | None = None
+    ids: LabelArray | None = None
+    first_row: int = 0
+    first_id: int | None = None
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def labels(self) -> LabelArray:
+        """The labels, which must have been asked for."""
+        if self.y is None:
+            raise ValueError("The labels of this table were not read: name them with Columns(label=...).")
+        return self.y
+
+    def rows(self, index: IntArray) -> Table:
+        """Some of the rows."""
+        picked = {column: [texts[i] for i in index.tolist()] for column, texts in self.texts.items()}
+        y, weight, ids = (
+            None if values is None else values[index] for values in (self.y, self.weight, self.ids)
+        )
+        return Table(self.X[index], y, self.names, picked, weight, ids, self.first_row, self.first_id)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Table]) -> Table:
+        """The rows of all parts, in their order."""
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        X = vstack([part.X for part in parts], format="csr") if issparse(first.X) else _joined(parts, "X")
+        texts = {name: [text for part in parts for text in part.texts[name]] for name in first.texts}
+        y, weight, ids = (_joined(parts, name) for name in ("y", "weight", "ids"))
+        return cls(X, y, first.names, texts, weight, ids, first.first_row, first.first_id)
+
+
+def _joined(parts: Sequence[Table], name: str) -> LabelArray | None:
+    arrays = [getattr(part, name) for part in parts]
+    if arrays[0] is None:
+        return None
+    is_masked = isinstance(arrays[0], np.ma.MaskedArray)  # which np.concatenate would forget
+    return cast("Any", np.ma).concatenate(arrays) if is_masked else np.concatenate(arrays)
+
+
+def check_finite(table: Table, path: Path, columns: Columns) -> None:
+    """Refuse features that are infinite, or missing where that is not allowed, by row and column."""
+    X: Any = table.X
+    values = X if isinstance(X, np.ndarray) else X.data
+    wrong = np.isinf(values) if columns.allow_missing else ~np.isfinite(values)
+    if not wrong.any():
+        return
+    if X.ndim != wrong.ndim:  # sparse: from the place among the stored values to row and column
+        place = int(np.flatnonzero(wrong)[0])
+        row, column = int((X.indptr <= place).sum()) - 1, int(X.indices[place])
+    else:
+        row, column = np.argwhere(wrong)[0].tolist()
+    value = X[row, column]
+    name = f"feature {column}" if table.names is None else f"the column {table.names[column]!r}"
+    what, remedy = (
+        ("no value", "fill it in or leave out the row") if np.isnan(value) else (value, "correct it")
+    )
+    if table.names is not None and not columns.of_a_model:
+        remedy += ", or leave out the column (--ignore)"
+    raise TableFileError(
+        f"{path} has {what} in {name} of row {table.first_row + row} (counted from 0); {remedy}."
+    )

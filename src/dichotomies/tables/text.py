@@ -1,0 +1,100 @@
+"""`TextFeatures`: a column of texts as TF-IDF features, in a form that can be saved as plain arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from dichotomies.persistence import savable
+from dichotomies.persistence.checks import expect, expect_array
+from dichotomies.tables.errors import TableFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dichotomies._common.typing import FloatArray, LabelArray, Matrix
+
+#: What a term is, by name: single words and pairs of neighbours; 2 to 4 characters within a word.
+NGRAMS: dict[str, dict[str, Any]] = {
+    "word": {"analyzer": "word", "ngram_range": (1, 2), "token_pattern": r"(?u)\b\w+\b"},
+    "char": {"analyzer": "char_wb", "ngram_range": (2, 4)},
+}
+
+#: The most frequent terms are kept, so that the vocabulary of any number of texts fits into memory.
+MAX_TERMS = 200_000
+
+
+@savable("text-features")
+@dataclass(frozen=True)
+class TextFeatures:
+    """What a column of texts is turned into: the TF-IDF weights of its terms, rows of Euclidean length 1.
+
+    A term that occurs n times in a text counts 1 + log(n), times its inverse document frequency.
+
+    Attributes
+    ----------
+    column : str
+        The name of the column.
+    ngrams : {"word", "char"}
+        What a term is: words and pairs of neighbouring words, or 2 to 4 characters within a word.
+    terms : ndarray of str of shape (n_terms,)
+        The vocabulary, sorted.
+    idf : ndarray of shape (n_terms,)
+        The inverse document frequency of each term.
+
+    Examples
+    --------
+    >>> from dichotomies.tables import TextFeatures
+    >>> features = TextFeatures.fit("title", ["data engineer", "data analyst"], "word")
+    >>> features.terms.tolist()
+    ['analyst', 'data', 'data analyst', 'data engineer', 'engineer']
+    >>> features.matrix(["engineer"]).toarray()
+    array([[0., 0., 0., 0., 1.]])
+    """
+
+    column: str
+    ngrams: str
+    terms: LabelArray
+    idf: FloatArray
+
+    @classmethod
+    def fit(cls, column: str, texts: Sequence[str], ngrams: str = "word") -> TextFeatures:
+        """Find the terms of some texts."""
+        vectorizer = _vectorizer(ngrams, max_features=MAX_TERMS)
+        try:
+            vectorizer.fit(texts)
+        except ValueError as error:
+            if "empty vocabulary" not in str(error):
+                raise
+            raise TableFileError(f"The text column {column!r} has no words in any row.") from error
+        return cls(column, ngrams, np.array(vectorizer.get_feature_names_out(), dtype=str), vectorizer.idf_)
+
+    def matrix(self, texts: Sequence[str]) -> Matrix:
+        """The features of some texts, a CSR matrix of shape (n_texts, n_terms)."""
+        return csr_array(self._fitted.transform(texts))
+
+    def check_loaded(self) -> None:
+        """Refuse parts that do not fit together."""
+        column: Any = self.column
+        expect(isinstance(column, str), "text features are of a column")
+        expect(self.ngrams in NGRAMS, "text features are of words or characters")
+        expect_array(self.terms, "string", (None,), "the terms")
+        expect_array(self.idf, "float", (len(self.terms),), "their inverse document frequencies")
+        expect(len(set(self.terms.tolist())) == len(self.terms), "every term is there once")
+
+    @cached_property
+    def _fitted(self) -> TfidfVectorizer:
+        vectorizer = _vectorizer(self.ngrams, vocabulary=self.terms.tolist())
+        vectorizer.idf_ = self.idf
+        return vectorizer
+
+
+def _vectorizer(ngrams: str, **settings: Any) -> TfidfVectorizer:
+    if ngrams not in NGRAMS:
+        raise TableFileError(f"There are no n-grams named {ngrams!r}; choose from {', '.join(NGRAMS)}.")
+    return TfidfVectorizer(sublinear_tf=True, **NGRAMS[ngrams], **settings)

@@ -1,0 +1,174 @@
+"""Writing tables as CSV or Parquet, a batch at a time; a file appears whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import secrets
+import sys
+from abc import ABC, abstractmethod
+from contextlib import contextmanager, nullcontext
+from io import TextIOWrapper
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from dichotomies.persistence.places import check_place
+from dichotomies.tables.errors import TableFileError, pyarrow
+from dichotomies.tables.files import ENDINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import numpy.typing as npt
+
+#: Digits of numbers in text files; Parquet files keep all.
+_DIGITS = 6
+
+#: The path that means standard output.
+STDOUT = "-"
+
+
+class TableWriter(ABC):
+    """Writes columns, a batch of rows at a time; those of the first batch are the columns of the file."""
+
+    @abstractmethod
+    def write(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Write rows: values by column; masked entries of masked arrays are missing."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Finish the file."""
+
+
+class CsvWriter(TableWriter):
+    """Comma-separated or tab-separated values."""
+
+    def __init__(self, file: IO[str], delimiter: str = ",") -> None:
+        self._rows = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        self._has_header = False
+
+    def write(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Write rows."""
+        if not self._has_header:
+            self._rows.writerow(columns)
+            self._has_header = True
+        self._rows.writerows(zip(*map(_cells, columns.values()), strict=True))
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+def _cells(values: npt.NDArray[Any]) -> list[Any]:
+    cells: list[Any] = values.tolist()  # masked entries become None, which csv writes as nothing
+    if values.dtype.kind == "f":
+        return [None if cell is None else f"{cell:.{_DIGITS}g}" for cell in cells]
+    return cells
+
+
+class ParquetWriter(TableWriter):
+    """Apache Parquet."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._writer = path, cast("Any", None)
+
+    def write(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Write rows."""
+        arrow = pyarrow()
+        table = arrow.table({name: _arrow_array(values) for name, values in columns.items()})
+        if self._writer is None:
+            self._writer = pyarrow(".parquet").ParquetWriter(self._path, table.schema)
+        self._writer.write_table(table.cast(self._writer.schema))
+
+    def close(self) -> None:
+        """Write the end of the file."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _arrow_array(values: npt.NDArray[Any]) -> Any:
+    if isinstance(values, np.ma.MaskedArray):
+        return pyarrow().array(values.data, mask=np.ma.getmaskarray(values))
+    return pyarrow().array(values)
+
+
+@contextmanager
+def open_writer(path: str | os.PathLike[str]) -> Iterator[TableWriter]:
+    """A writer of a CSV, TSV or Parquet file, by the ending of its name; "-" is CSV on standard output.
+
+    The file appears when all is written; one that was there before is replaced only then.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies.tables import open_writer
+    >>> with open_writer("-") as writer:
+    ...     writer.write({"row": np.arange(2), "label": np.array(["a", "b"])})
+    row,label
+    0,a
+    1,b
+    """
+    if os.fspath(path) == STDOUT:
+        yield CsvWriter(sys.stdout)
+        sys.stdout.flush()
+        return
+    target = Path(path)
+    kind = _format_to_write(target)
+    with (
+        replaced_when_done(target) as part,
+        _writer_of(kind, part, is_gzip=target.suffix.lower() == ".gz") as writer,
+    ):
+        yield writer
+
+
+def _format_to_write(path: Path) -> str:
+    is_gzip = path.suffix.lower() == ".gz"
+    kind = ENDINGS.get((Path(path.stem) if is_gzip else path).suffix.lower())
+    if kind not in ("csv", "tsv", "parquet") or (is_gzip and kind == "parquet"):
+        raise TableFileError(
+            f"{path} cannot be written: tables are written as .csv or .tsv, also with .gz after it, or as "
+            ".parquet, and its name should end in one of these."
+        )
+    return kind
+
+
+@contextmanager
+def _writer_of(kind: str, path: Path, *, is_gzip: bool) -> Iterator[TableWriter]:
+    if kind == "parquet":
+        parquet = ParquetWriter(path)
+        try:
+            yield parquet
+        finally:
+            parquet.close()
+        return
+    with (
+        path.open("wb") as raw,
+        gzip.GzipFile("", "wb", fileobj=raw) if is_gzip else nullcontext(raw) as file,
+    ):
+        text = TextIOWrapper(cast("IO[bytes]", file), encoding="utf-8", newline="")
+        try:
+            yield CsvWriter(text, "\t" if kind == "tsv" else ",")
+        finally:
+            text.detach()  # writes what it still holds, and leaves closing to those who opened
+
+
+@contextmanager
+def replaced_when_done(target: Path) -> Iterator[Path]:
+    """A file beside the target that takes its place once all is written, and goes away otherwise."""
+    try:
+        check_place(target)
+    except OSError as error:
+        raise TableFileError(str(error)) from error
+    part = target.with_name(f".dichotomies-{secrets.token_hex(8)}.part")
+    try:
+        yield part
+        part.replace(target)
+    except OSError as error:
+        reason = error.strerror or str(error).replace(str(part), str(target))
+        raise TableFileError(
+            f"{target} could not be written ({reason}); whatever was there is unchanged."
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)

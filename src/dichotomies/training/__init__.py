@@ -1,0 +1,1 @@
+"""Training the nodes of trees, calibrated inside and outside."""

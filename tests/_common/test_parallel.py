@@ -1,0 +1,35 @@
+"""Running work in parallel leaves the process as it was, and every task one BLAS thread."""
+
+import threading
+import time
+
+from joblib import parallel_config
+from threadpoolctl import threadpool_info
+
+from dichotomies._common.parallel import run
+
+
+def blas_threads(*_):
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_the_number_of_blas_threads_is_restored_whoever_leaves_last():
+    before = blas_threads()
+
+    def staggered(i):
+        time.sleep(0.01 * i)
+        run(time.sleep, [(0.05,), (0.05,)], n_jobs=1)
+
+    threads = [threading.Thread(target=staggered, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert blas_threads() == before
+
+
+def test_every_task_has_one_blas_thread_in_worker_processes_too():
+    assert set(run(blas_threads, [(), ()], n_jobs=1)[0]) == {1}
+    with parallel_config("loky", inner_max_num_threads=2):
+        for threads in run(blas_threads, [(1,), (2,)], n_jobs=2):
+            assert set(threads) == {1}

@@ -1,0 +1,342 @@
+"""The ensemble: equal to trees trained one by one and pooled by hand, in every combination."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import dichotomies
+from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
+from dichotomies.calibrators.multiclass import MULTICLASS
+from dichotomies.diagnostics import ledger
+from dichotomies.inference.prediction import _largest, class_log_proba
+from dichotomies.learners import NodeTask, choose
+from dichotomies.rows.folds import fold_of_rows
+from dichotomies.structures import STRUCTURES, GrowingTask
+from dichotomies.training.plan import Plan
+from dichotomies.training.train import _pooled_fairly
+
+LR = LogisticRegression(C=0.1)
+
+
+@parametrize_with_checks([NestedDichotomyEnsemble(GaussianNB(), n_estimators=3, external_calibration=None)])
+def test_it_passes_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits_parts(digits):
+    X, y = digits
+    return X[:900], y[:900], X[900:], y[900:]
+
+
+def fitted(parts, estimator=LR, **params):
+    clf = NestedDichotomyEnsemble(estimator, n_estimators=4, random_state=0).set_params(**params)
+    return clf.fit(*parts[:2])
+
+
+def alone(tree, parts, estimator=LR):
+    """One tree, not calibrated."""
+    X, y, X_test, _ = parts
+    return (
+        NestedDichotomyClassifier(estimator, tree, external_calibration=None)
+        .fit(X, y)
+        .predict_log_proba(X_test)
+    )
+
+
+def pooled_by_hand(trees, parts, pooling, estimator=LR):
+    each = np.stack([alone(tree, parts, estimator) for tree in trees])
+    if pooling == "arithmetic":
+        return logsumexp(each, axis=0) - np.log(len(trees))
+    mean = each.mean(axis=0)
+    return mean - logsumexp(mean, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("estimator", [LR, GaussianNB()])
+@pytest.mark.parametrize("pooling", ["geometric", "arithmetic"])
+def test_it_is_the_pool_of_trees_trained_one_by_one(digits_parts, pooling, estimator):
+    clf = fitted(digits_parts, estimator, pooling=pooling, external_calibration=None)
+    expected = pooled_by_hand(clf.trees_, digits_parts, pooling, estimator)
+    np.testing.assert_allclose(clf.predict_log_proba(digits_parts[2]), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_trees_differ_and_share_nodes(digits_parts):
+    clf = fitted(digits_parts, n_estimators=10)
+    assert len({str(tree) for tree in clf.trees_}) > 1
+    assert 9 < clf.n_different_nodes_ < 90
+    assert clf._nodes.log_odds(digits_parts[2]).shape[1] == clf.n_different_nodes_
+
+
+def test_one_tree_is_the_classifier(digits_parts):
+    X, y, X_test, _ = digits_parts
+    clf = fitted(digits_parts, n_estimators=1, structure="random", max_features=1.0)
+    single = NestedDichotomyClassifier(LR, "random", random_state=0).fit(X, y)
+    assert clf.tree_ == single.tree_
+    np.testing.assert_allclose(clf.predict_proba(X_test), single.predict_proba(X_test), atol=1e-12)
+
+
+@pytest.mark.parametrize("calibration_size", [0.2, "cross-fit"])
+@pytest.mark.parametrize("internal", [None, "platt"])
+@pytest.mark.parametrize("member", [None, "temperature"])
+@pytest.mark.parametrize("external", [None, "vector"])
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_every_combination_gives_probabilities(
+    digits_parts, calibration_size, internal, member, external, bootstrap
+):
+    clf = NestedDichotomyEnsemble(
+        GaussianNB(),
+        n_estimators=3,
+        calibration_size=calibration_size,
+        internal_calibration=internal,
+        member_calibration=member,
+        external_calibration=external,
+        bootstrap=bootstrap,
+        random_state=0,
+    ).fit(*digits_parts[:2])
+    proba = clf.predict_proba(digits_parts[2])
+    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-9)
+    assert np.array_equal(clf.predict(digits_parts[2]), clf.classes_[proba.argmax(axis=1)])
+    assert len(clf.member_calibrators_) == (0 if member is None else 3)
+    assert (clf.external_calibrator_ is None) == (external is None)
+    assert clf.score(digits_parts[2], digits_parts[3]) > 0.6
+
+
+def test_a_pool_of_calibrated_trees_is_pooled_after_calibration(digits_parts):
+    clf = fitted(digits_parts, member_calibration="temperature", external_calibration=None)
+    X_test = digits_parts[2]
+    log_odds = clf._nodes.log_odds(X_test)
+    each = np.stack(
+        [
+            calibrator.predict_log_proba(class_log_proba(tree, clf._forest.log_odds_of_tree(t, log_odds)))
+            for t, (tree, calibrator) in enumerate(zip(clf.trees_, clf.member_calibrators_, strict=True))
+        ]
+    ).mean(axis=0)
+    expected = each - logsumexp(each, axis=1, keepdims=True)
+    np.testing.assert_allclose(clf.predict_log_proba(X_test), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("pooling", ["geometric", "arithmetic"])
+def test_at_every_row_the_pool_loses_no_more_than_its_trees_on_average(digits_parts, pooling):
+    clf = fitted(digits_parts, external_calibration=None, pooling=pooling)
+    rows, y = np.arange(len(digits_parts[3])), digits_parts[3]
+    each = np.mean([alone(tree, digits_parts)[rows, y] for tree in clf.trees_], axis=0)
+    assert (clf.predict_log_proba(digits_parts[2])[rows, y] >= each - 1e-6).all()
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_the_seed_decides_and_the_workers_do_not(digits_parts, bootstrap):
+    one, two, again, other = (
+        fitted(digits_parts, n_jobs=n_jobs, random_state=seed, bootstrap=bootstrap)
+        for n_jobs, seed in ((1, 0), (2, 0), (1, 0), (1, 1))
+    )
+    one, two, again, other = (clf.predict_proba(digits_parts[2]) for clf in (one, two, again, other))
+    assert np.array_equal(one, again)
+    np.testing.assert_allclose(one, two, rtol=1e-9)
+    assert not np.array_equal(one, other)
+
+
+def test_a_bootstrap_sample_has_as_many_rows_of_a_class_as_there_are():
+    codes = np.array([2, 0, 0, 1, 2, 2, 0, 0])
+    clf = NestedDichotomyEnsemble(bootstrap=True, n_estimators=5)
+    bags = clf._bags(codes, np.full(8, 0.5), np.random.RandomState(0))
+    for bag in bags:
+        assert np.array_equal(np.bincount(codes, bag), 0.5 * np.bincount(codes))
+    assert len({tuple(bag) for bag in bags}) > 1
+
+
+def test_string_labels_sparse_rows_and_pipelines(digits_parts):
+    X, y, X_test, y_test = digits_parts
+    names = np.array([f"digit {i}" for i in range(10)])
+    clf = fitted((csr_array(X), names[y]))
+    assert clf.score(csr_array(X_test), names[y_test]) > 0.9
+    piped = make_pipeline(StandardScaler(), NestedDichotomyEnsemble(LR, n_estimators=2, random_state=0))
+    assert piped.fit(X, y).score(X_test, y_test) > 0.85
+
+
+def test_it_comes_back_from_a_file_bit_for_bit(digits_parts, tmp_path):
+    for params in (
+        {},
+        {"member_calibration": "vector", "internal_calibration": "isotonic", "bootstrap": True},
+    ):
+        clf = fitted(digits_parts, **params)
+        clf.save(tmp_path / "pool.model")
+        loaded = dichotomies.load(tmp_path / "pool.model")
+        assert loaded.trees_ == clf.trees_
+        assert np.array_equal(
+            loaded.predict_log_proba(digits_parts[2]), clf.predict_log_proba(digits_parts[2])
+        )
+
+
+def test_a_ledger_takes_the_pooled_nll_apart(digits_parts):
+    clf = fitted(digits_parts, external_calibration=None)
+    book = ledger(clf, *digits_parts[2:])
+    assert book.nll.sum() == pytest.approx(
+        log_loss(digits_parts[3], clf.predict_proba(digits_parts[2])), rel=1e-9
+    )
+
+
+def test_a_report_can_be_made(digits_parts):
+    report = fitted(digits_parts).report(*digits_parts[2:])
+    assert "NestedDichotomyEnsemble" in report.html
+    assert "4, their probabilities pooled (geometric mean)" in report.html
+
+
+def test_trees_that_are_all_the_same_are_told_of(digits_parts):
+    with pytest.warns(UserWarning, match="All 3 trees are the same"):
+        fitted(digits_parts, structure="2-means", max_features=1.0, n_estimators=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted(digits_parts, structure="2-means", max_features=1.0, n_estimators=1)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_estimators": 0}, "n_estimators must be a whole number, 1 or more, got 0"),
+        ({"n_estimators": 2.0}, "n_estimators must be a whole number, 1 or more, got 2.0"),
+        ({"max_features": 0}, "max_features must be a share of the features, above 0 and up to 1, got 0"),
+        ({"max_features": 1.5}, "max_features must be a share"),
+        ({"pooling": "median"}, "pooling must be one of .*'arithmetic', 'geometric'.* got 'median'"),
+        ({"member_calibration": "nothing"}, "nothing"),
+    ],
+)
+def test_bad_parameters_get_a_sentence(digits_parts, params, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(digits_parts, **params)
+
+
+def test_a_learner_without_weights_cannot_be_bootstrapped(digits_parts):
+    clf = NestedDichotomyEnsemble(KNeighborsClassifier(), bootstrap=True, n_estimators=2)
+    with pytest.raises(TypeError, match="bootstrap=True draws rows by weighting them, but KNeighbors"):
+        clf.fit(*digits_parts[:2])
+
+
+@pytest.mark.parametrize("kind", [NestedDichotomyClassifier, NestedDichotomyEnsemble])
+def test_the_top_k_are_the_most_probable_in_their_order(digits_parts, kind):
+    X, y, X_test, _ = digits_parts
+    clf = kind(GaussianNB(), random_state=0).fit(X, y)
+    proba = clf.predict_proba(X_test)
+    order = np.argsort(-proba, axis=1, kind="stable")
+    for k in (1, 3, 10, 50):
+        labels, best = clf.predict_top_k(X_test, k)
+        assert np.array_equal(labels, clf.classes_[order[:, :k]])
+        assert np.array_equal(best, np.take_along_axis(proba, order[:, :k], axis=1))
+    for bad in (0, -1, 1.5, True):
+        with pytest.raises(ValueError, match="k must be a whole number, 1 or more"):
+            clf.predict_top_k(X_test, bad)
+
+
+def test_equally_probable_classes_come_in_their_order():
+    values = np.array([[0.0, 3.0, 1.0, 3.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0, 2.0, 2.0]])
+    assert _largest(values, 4).tolist() == [[1, 3, 2, 4], [0, 1, 2, 3]]
+
+
+def test_it_can_be_cloned_and_set(digits_parts):
+    clf = clone(fitted(digits_parts)).set_params(n_estimators=2, estimator__C=1.0)
+    assert len(clf.fit(*digits_parts[:2]).trees_) == 2
+
+
+def test_each_tree_is_trained_on_its_own_bootstrap_sample(digits_parts):
+    X, y, X_test, _ = digits_parts
+    clf = fitted(digits_parts, GaussianNB(), bootstrap=True, external_calibration=None, structure="random")
+    rng = np.random.RandomState(0)
+    for _ in range(4):  # what the trees took of the seed, features drawn included
+        STRUCTURES.create("random").grow_from(
+            clf._with_some_features(GrowingTask(X, y, np.arange(10)), rng), rng
+        )
+    bags = clf._bags(y, None, rng)
+    each = np.stack(
+        [
+            NestedDichotomyClassifier(GaussianNB(), tree, external_calibration=None)
+            .fit(X, y, sample_weight=bag)
+            .predict_log_proba(X_test)
+            for tree, bag in zip(clf.trees_, bags, strict=True)
+        ]
+    ).mean(axis=0)
+    expected = each - logsumexp(each, axis=1, keepdims=True)
+    np.testing.assert_allclose(clf.predict_log_proba(X_test), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_fewer_features_make_trees_without_chance_differ(digits_parts):
+    params = {"structure": "2-means", "external_calibration": None}
+    assert fitted(digits_parts, max_features=0.3, **params).n_different_nodes_ > 9
+    with pytest.warns(UserWarning, match="All 4 trees are the same"):
+        assert fitted(digits_parts, max_features=1.0, **params).n_different_nodes_ == 9
+
+
+def test_the_calibrator_of_the_pool_sees_what_member_calibrators_say_of_rows_they_have_not_seen(digits):
+    X, y = digits
+    task = NodeTask(STRUCTURES.create("random").grow(None, y, random_state=0), X, y)
+    plan = Plan(
+        choose(GaussianNB()), member=MULTICLASS.create("vector"), external=MULTICLASS.create("vector")
+    )
+    rows = np.arange(0, len(y), 3)
+    by_tree = np.log(np.random.default_rng(0).dirichlet(np.ones(10), size=(2, len(rows))))
+    pooled = _pooled_fairly(plan, task, rows, by_tree)
+    fold = fold_of_rows(y[rows], 3, np.random.RandomState(0))
+    seen, unseen = np.flatnonzero(fold != 1), np.flatnonzero(fold == 1)
+    each = np.mean(
+        [
+            MULTICLASS.create("vector").fit(tree[seen], y[rows[seen]]).predict_log_proba(tree[unseen])
+            for tree in by_tree
+        ],
+        axis=0,
+    )
+    expected = each - logsumexp(each, axis=1, keepdims=True)
+    np.testing.assert_allclose(pooled[unseen], expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("member", [None, "vector"])
+def test_where_no_row_can_be_held_out_nothing_is_calibrated(rng, member):
+    X, y = rng.normal(size=(20, 3)), np.arange(20)
+    clf = NestedDichotomyEnsemble(GaussianNB(), member_calibration=member, n_estimators=2).fit(X, y)
+    assert clf.external_calibrator_ is None
+    assert clf.member_calibrators_ in ([], [None, None])
+    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("kind", [NestedDichotomyClassifier, NestedDichotomyEnsemble])
+def test_classes_with_few_rows_are_not_calibrated_to_nothing(rng, kind):
+    centres = rng.normal(size=(300, 20))
+    y = np.repeat(np.arange(300), 3)
+    X, X_test = (centres[y] + 0.1 * rng.normal(size=(900, 20)) for _ in range(2))
+    calibrated, plain = (kind(GaussianNB(), random_state=0), kind(GaussianNB(), external_calibration=None))
+    plain.set_params(random_state=0)
+    assert calibrated.fit(X, y).score(X_test, y) > 0.9 * plain.fit(X, y).score(X_test, y)
+
+
+@pytest.mark.parametrize("kind", [NestedDichotomyClassifier, NestedDichotomyEnsemble])
+def test_a_fit_that_fails_leaves_the_fitted_model_as_it_was(digits_parts, kind):
+    X, y, X_test, _ = digits_parts
+    clf = kind(GaussianNB(), random_state=0).fit(X, y)
+    before = clf.predict_proba(X_test)
+    with pytest.raises(ValueError, match="Class 'a' is missing from the tree"):
+        clf.set_params(structure=[0, 1]).fit(X[:, :5], np.array(list("abcdefghij"))[y])
+    assert np.array_equal(clf.predict_proba(X_test), before)
+
+
+def test_a_pool_stays_what_it_was_fitted_as(digits_parts):
+    clf = fitted(digits_parts)
+    before = clf.predict_proba(digits_parts[2])
+    assert np.array_equal(clf.set_params(pooling="arithmetic").predict_proba(digits_parts[2]), before)
+
+
+def test_auto_as_an_object_is_auto_by_name(digits_parts):
+    named, given = (fitted(digits_parts, structure=each) for each in ("auto", STRUCTURES.create("auto")))
+    assert named.trees_ == given.trees_
+
+
+def test_a_number_of_folds_may_be_of_numpy(digits_parts):
+    one, other = (fitted(digits_parts, internal_calibration="platt", cv=cv) for cv in (3, np.int64(3)))
+    assert np.array_equal(one.predict_proba(digits_parts[2]), other.predict_proba(digits_parts[2]))
