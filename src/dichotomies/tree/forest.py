@@ -78,6 +78,8 @@ class Forest:
 
     def log_odds_of_tree(self, t: int, log_odds: FloatArray) -> FloatArray:
         """Log-odds at the nodes of a tree, of those at all different nodes."""
+        if len(self.trees) == 1:
+            return log_odds
         mine: FloatArray = log_odds.take(self.place[t], axis=1)
         np.negative(mine, out=mine, where=self.is_exchanged[t])
         return mine
