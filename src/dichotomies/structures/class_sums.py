@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray, Matrix
     from dichotomies.structures.base import GrowingTask
 
-#: Maximum bytes of dense features held at a time.
+#: Bytes of features looked at at a time.
 _CHUNK_BYTES = 2**25
 
 
@@ -73,7 +73,7 @@ def without_gaps(X: Any) -> Any:
 
 
 def row_chunks(X: Matrix, bytes_per_row: int) -> Iterator[slice]:
-    """Yield slices of consecutive rows that are small enough to hold densely."""
+    """Consecutive rows, as many at a time as may be looked at densely."""
     n_rows = max(1, _CHUNK_BYTES // max(1, bytes_per_row))
     for start in range(0, X.shape[0], n_rows):
         yield slice(start, min(start + n_rows, X.shape[0]))
