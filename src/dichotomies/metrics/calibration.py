@@ -74,8 +74,8 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([True, False, True], [0.7, 0.1, 0.7]), 3)  # any binary score
     0.233
     """
-    question = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
-    return float(np.mean(expected_error(question.bins(n_bins, strategy))))
+    query = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
+    return float(np.mean(expected_error(query.bins(n_bins, strategy))))
 
 
 def maximum_calibration_error(
@@ -123,8 +123,8 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([1, 0, 1], [0.7, 0.1, 0.7]), 3)
     0.3
     """
-    question = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
-    return float(np.max(maximum_error(question.bins(n_bins, strategy))))
+    query = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
+    return float(np.max(maximum_error(query.bins(n_bins, strategy))))
 
 
 def debiased_calibration_error(

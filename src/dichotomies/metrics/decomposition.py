@@ -132,8 +132,8 @@ def loss_decomposition(
         raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, got {loss!r}.")
     if recalibrated is not None:
         return _by_recalibration(y_true, (y_proba, recalibrated), labels, sample_weight, loss)
-    question = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
-    each = question.class_events() if question.is_classwise else [question.events()]
+    query = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
+    each = query.class_events() if query.is_classwise else [query.events()]
     parts = np.array([decomposed(events, loss, method, n_bins, strategy) for events in each])
     return Decomposition(*parts.sum(axis=0).tolist())
 

@@ -108,11 +108,11 @@ def reliability_curve(
     >>> curve.lower.round(2), curve.upper.round(2)
     (array([0.  , 0.44]), array([0.79, 1.  ]))
     """
-    question = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
-    if question.is_classwise and strategy != "uniform":
+    query = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
+    if query.is_classwise and strategy != "uniform":
         raise ValueError("A class-wise reliability curve pools the classes in bins of equal width only.")
-    bins = question.bins(n_bins, strategy)
-    return curve_of(pooled(bins) if question.is_classwise else bins, interval, confidence_level)
+    bins = query.bins(n_bins, strategy)
+    return curve_of(pooled(bins) if query.is_classwise else bins, interval, confidence_level)
 
 
 def pooled(bins: Bins) -> Bins:

@@ -79,8 +79,8 @@ def smooth_calibration_error(
     """
     if bandwidth is not None and bandwidth <= 0:
         raise ValueError(f"bandwidth must be positive, got {bandwidth}.")
-    question = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
-    each = question.class_events() if question.is_classwise else [question.events()]
+    query = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
+    each = query.class_events() if query.is_classwise else [query.events()]
     return float(np.mean([smooth_error(events, bandwidth) for events in each]))
 
 
