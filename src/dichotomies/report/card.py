@@ -1,4 +1,4 @@
-"""The model card: what the model is, and what it was made with."""
+"""The model card: properties of the model and of its training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PACKAGES = ("dichotomies", "numpy", "scipy", "scikit-learn")
 
 
 def facts(measured: Measurements) -> list[tuple[str, str]]:
-    """Names and values, in the order in which they are shown."""
+    """Return names and values, in display order."""
     clf = fitted_dichotomy(measured.clf)
     tree, evaluation = measured.tree, measured.evaluation
     intervals = (
@@ -46,7 +46,7 @@ def facts(measured: Measurements) -> list[tuple[str, str]]:
 
 
 def parameters(measured: Measurements) -> list[tuple[str, str]]:
-    """The parameters of the classifier."""
+    """Return the parameters of the classifier."""
     given = fitted_dichotomy(measured.clf).get_params(deep=False)
     return [(name, name_of(_text(value))) for name, value in sorted(given.items())]
 
@@ -66,7 +66,7 @@ def _rows(measured: Measurements) -> str:
 
 
 def _pool(clf: Any) -> list[tuple[str, str]]:
-    """What there is to say of an ensemble: whose tree this is."""
+    """Return the entries for an ensemble: the tree shown, and the pooling."""
     if not hasattr(clf, "trees_"):
         return []
     n_trees = len(clf.trees_)
@@ -87,7 +87,7 @@ def _external(clf: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """A parameter as text on one line."""
+    """Return a parameter as text on one line."""
     if value is None:
         return "none"
     return value if isinstance(value, str) else " ".join(repr(value).split())
@@ -98,6 +98,6 @@ def _versions() -> list[str]:
     for package in _PACKAGES:
         try:
             found.append(f"{package} {version(package)}")
-        except PackageNotFoundError:  # run from its sources, not installed
+        except PackageNotFoundError:  # imported from the source tree, not installed
             continue
     return found

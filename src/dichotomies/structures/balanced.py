@@ -1,4 +1,4 @@
-"""Random trees that are shallow: halves of the classes, or halves of the data."""
+"""Balanced random trees: equal numbers of classes, or of rows, on both sides of a node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @STRUCTURES.register("class-balanced")
 class ClassBalanced(Structure):
-    """Shuffled classes, halved at every node: as shallow as a tree can be.
+    """Shuffled classes, halved at every node: the minimum depth of any tree.
 
     No leaf is deeper than ``ceil(log2 k)``; the mean leaf depth at 1,000 classes is 9.98.
 
@@ -42,10 +42,10 @@ class ClassBalanced(Structure):
 
 @STRUCTURES.register("data-balanced")
 class DataBalanced(Structure):
-    """Shuffled classes go left until that side holds half of the node's rows, the others right.
+    """Shuffled classes, assigned to the left until that side holds half of the node's rows.
 
-    Frequent classes end up near the root, so rows see few nodes on average even where classes are
-    very uneven. Rows count by their sample weight.
+    Frequent classes end up near the root, so rows pass few nodes on average even with very unbalanced
+    classes. Rows count by their sample weight.
 
     References
     ----------

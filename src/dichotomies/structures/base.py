@@ -1,4 +1,4 @@
-"""What every structure is: an estimator-like object that grows a `ClassTree` for some data."""
+"""Base class of structures: estimator-like objects that grow a `ClassTree` from data."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class TreeJudge(Protocol):
-    """Says how good a whole tree is.
+    """Score of a whole tree: its out-of-fold NLL.
 
     Attributes
     ----------
     is_quick : bool
-        Whether judging a tree is worth it where others would do.
+        Scoring is fast enough to compare trees by default.
     """
 
     @property
@@ -40,8 +40,8 @@ class TreeJudge(Protocol):
     def __call__(self, tree: ClassTree, *, max_rows: int, seed: int, whole_classes: bool = False) -> float:
         """Mean out-of-fold NLL of the tree on at most about `max_rows` rows; the same for the same seed.
 
-        Fewer rows are fewer of every class or (`whole_classes`) all rows of fewer classes, as if there were
-        no others.
+        Rows are sampled from every class in proportion or, with `whole_classes`, all rows of a subset of the
+        classes are taken, and the tree is restricted to that subset.
         """
 
 
@@ -112,10 +112,10 @@ class GrowingTask:
 
 
 class Structure(BaseEstimator, ABC):
-    """Base class of structures. A subclass says how, in `grow_from`.
+    """Base class of structures; subclasses implement `grow_from`.
 
-    Permuting the names of the classes, rows as they are, permutes the tree: whatever draws classes or
-    breaks ties must go by ``task.order``, not by the codes.
+    Permuting the label names must permute the tree and change nothing else: draw classes and break ties by
+    ``task.order``, not by class code.
     """
 
     def grow(
@@ -130,7 +130,7 @@ class Structure(BaseEstimator, ABC):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features), or None
-            The features; structures that only count rows do not look at them.
+            The features; ignored by structures that depend on class frequencies only.
         y : array of shape (n_rows,)
             The label of each row.
         sample_weight : array of shape (n_rows,), optional
@@ -163,8 +163,8 @@ def split_downwards(
 ) -> ClassTree:
     """Grow a tree by splitting sets of class codes in two until every set is one class.
 
-    `split` takes the codes at a node and returns those that go left and those that go right; the root
-    gets `codes`, by default all of them as their rows order them.
+    `split` maps the codes at a node to those that go left and those that go right. The root holds `codes`,
+    by default all of them in ``task.order``.
     """
     leaf_order = (task.order if codes is None else codes).copy()
     split_depth = np.zeros(task.n_classes - 1, dtype=np.intp)

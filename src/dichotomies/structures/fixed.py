@@ -1,4 +1,4 @@
-"""A tree the user already has, and whatever else the `structure` parameter accepts."""
+"""User-given trees, and conversion of the `structure` parameter to a structure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dichotomies.tree import ClassTree
 
 @savable("fixed-tree", Estimator())
 class FixedTree(Structure):
-    """Always the tree it was given.
+    """A tree given by the user.
 
     Parameters
     ----------
     tree : ClassTree or nested lists of labels
-        It must have a leaf for every class it is asked for; classes that do not occur are left out. Where
-        the labels are asked for by number, as scikit-learn's meta-estimators do, class i is the i-th
-        label in sorted order.
+        It must have a leaf for every class in the data; leaves of absent classes are removed. If the
+        data's labels are encoded as integers, as by scikit-learn's meta-estimators, class i is the i-th
+        label of the tree in sorted order.
     """
 
     def __init__(self, tree: Any) -> None:
@@ -38,7 +38,7 @@ class FixedTree(Structure):
 
 
 def _are_codes(classes: set[Any], n_classes: int) -> bool:
-    """Whether these look like the numbers of the classes rather than their labels."""
+    """Return True if the labels are class codes rather than labels of the tree."""
     return all(type(label) is int and 0 <= label < n_classes for label in classes)
 
 

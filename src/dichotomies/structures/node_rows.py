@@ -1,4 +1,4 @@
-"""Training a binary classifier on the rows of some classes, while a tree is grown."""
+"""Binary classifiers trained on subsets of the classes while a tree is grown."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class NodeRows:
-    """The rows of any set of classes, and classifiers trained on them.
+    """Rows of any set of classes, and classifiers trained on them.
 
     Parameters
     ----------
     task : GrowingTask
         Rows, classes and weights.
     estimator : scikit-learn classifier
-        Cloned for every training; parameters ``random_state`` that are None are drawn from `rng`.
+        Cloned for every fit; parameters ``random_state`` that are None are drawn from `rng`.
     rng : RandomState
-        Seeds.
+        Source of seeds.
     """
 
     def __init__(self, task: GrowingTask, estimator: Any, rng: Any) -> None:
@@ -37,7 +37,7 @@ class NodeRows:
         return np.split(order, np.cumsum(counts)[:-1])
 
     def of(self, codes: IntArray) -> IntArray:
-        """Row numbers of the classes, in their original order."""
+        """Return the row indices of some classes, in their original order."""
         return np.sort(np.concatenate([self._by_class[code] for code in codes]))
 
     def take(self, rows: IntArray) -> Matrix:
@@ -50,11 +50,11 @@ class NodeRows:
         return np.ones(len(rows)) if weight is None else np.asarray(weight)[rows]
 
     def is_of(self, rows: IntArray, codes: IntArray) -> BoolArray:
-        """Whether each row's class is among `codes`."""
+        """Return a mask of the rows whose class is among `codes`."""
         return np.isin(self._task.codes[rows], codes)
 
     def trained(self, rows: IntArray, is_left: BoolArray) -> Any:
-        """A clone of the estimator that tells rows that go left (class 1) from the others (class 0)."""
+        """Fit a clone of the estimator to separate rows that go left (class 1) from the others (class 0)."""
         model = clone(self._estimator)
         seeds = {
             name: self._rng.randint(2**31 - 1)

@@ -1,4 +1,4 @@
-"""Calibration of binary scores: of one scorer, or of all nodes of a tree at once."""
+"""Binary calibrators, for a single scorer or for all nodes of a tree at once."""
 
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
