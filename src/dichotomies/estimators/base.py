@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, LabelArray, Matrix
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
     from dichotomies.report import Report
+    from dichotomies.tree import ClassTree
 
 
 class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, TreeParameters):
@@ -77,7 +78,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         plan = Plan.of(self)
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
-        context = Context(check_random_state(self.random_state), self.n_jobs, plan.verbose)
+        context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
         forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng)
         if context.verbose:
             say(plan.learner.description)
@@ -243,6 +244,12 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         return validate_data(self, X, reset=False, **self._accepted())
 
     # ------------------------------------------------------------------ fitted attributes
+
+    @property
+    def tree_(self) -> ClassTree:
+        """The tree; of several, the first, along which diagnostics decompose the pooled probabilities."""
+        check_is_fitted(self)
+        return self.model_.tree
 
     @property
     def external_calibrator_(self) -> MulticlassCalibrator | None:

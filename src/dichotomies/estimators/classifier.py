@@ -16,7 +16,6 @@ from dichotomies.training.parameters import documented
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray
-    from dichotomies.tree import ClassTree
 
 
 @savable("nested-dichotomy-classifier", Estimator(upgrade=upgraded))
@@ -69,12 +68,6 @@ class NestedDichotomyClassifier(DichotomyEstimator):
            [0.055, 0.937, 0.008],
            [0.   , 0.03 , 0.97 ]])
     """
-
-    @property
-    def tree_(self) -> ClassTree:
-        """The tree."""
-        check_is_fitted(self)
-        return self.model_.tree
 
     @property
     def estimators_(self) -> list[Any]:

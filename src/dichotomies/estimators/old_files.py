@@ -28,5 +28,6 @@ def upgraded(state: dict[str, Any]) -> dict[str, Any]:
         return state
     names = ("_forest", "_nodes", "pooling_", "member_calibrators_")
     expect(all(name in state for name in names), "there are trees and their nodes")
-    state["model_"] = FittedForest(*(state.pop(name) for name in names), external)
+    forest, scorer, pooling, members = (state.pop(name) for name in names)
+    state["model_"] = FittedForest(forest, scorer, pooling, members, external)
     return state

@@ -192,7 +192,7 @@ class ImpliedScorer:
 
 
 def _largest(values: FloatArray, k: int) -> IntArray:
-    """Places of the `k` largest values of each row, in descending order; the first comes first among equals."""
+    """Places of the `k` largest values of each row, in descending order; equals in their order."""
     if k < values.shape[1]:
         least = np.partition(values, -k, axis=1)[:, -k, None]  # of those that are wanted
         # all above it, and as many of those equal to it as there is room for, in their order

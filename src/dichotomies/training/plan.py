@@ -134,5 +134,4 @@ _CHECKS = {
     "n_estimators": lambda value: check_whole(value, "n_estimators"),
     "max_features": _share,
     "pooling": check_pooling,
-    "verbose": bool,
 }

@@ -12,8 +12,8 @@ from dichotomies.calibrators.binary.cross_fitting import cross_fitted_log_odds
 from dichotomies.calibrators.binary.isotonic import IsotonicCalibration
 from dichotomies.calibrators.binary.platt import PlattScaling
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
-from dichotomies.rows.segments import row_nll
 from dichotomies.calibrators.binary.temperature import BinaryTemperature
+from dichotomies.rows.segments import row_nll
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray

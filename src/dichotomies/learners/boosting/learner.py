@@ -13,9 +13,9 @@ from dichotomies.learners.boosting.estimators import HistAdaBoostClassifier, His
 from dichotomies.learners.boosting.trees import BoostedTrees, Ranges
 
 if TYPE_CHECKING:
-    from dichotomies._common.typing import IntArray
+    from dichotomies._common.context import Context
     from dichotomies._kernels.boosting.ensembles import Bins
-    from dichotomies.learners.base import NodeTask
+    from dichotomies.rows import NodeTask
 
 #: Instead of the number of a fold: leave out none.
 _NONE = -1

@@ -88,6 +88,8 @@ class DenseCounts:
         self, task: NodeTask, X: Any, context: Context, *, with_full: bool
     ) -> tuple[FloatArray, DenseWeights | None]:
         """Scores of `task.own_pairs()` by models that have not seen the row's fold, and `weights()`."""
+        folds = task.rows.fold
+        assert folds is not None
         pairs = np.concatenate([[0], np.cumsum(task.node_size)])
         out = np.full(pairs[-1], np.nan)
         first = task.leaf_offset[task.start]
@@ -99,7 +101,7 @@ class DenseCounts:
             def score(batch: range, fold: int = fold, member: DenseWeights = member) -> None:
                 weights, intercept, is_trained = member.weights, member.intercept, member.is_trained
                 span = batch.start, batch.stop, first, pairs, out
-                score_own_rows(X, task.row_order, task.rows.fold, fold, weights, intercept, is_trained, *span)
+                score_own_rows(X, task.row_order, folds, fold, weights, intercept, is_trained, *span)
 
             is_last = fold == self.groups.n_folds - 1
             run(

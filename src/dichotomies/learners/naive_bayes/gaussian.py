@@ -248,6 +248,8 @@ class GaussianMoments:
         self, task: NodeTask, X: Matrix, context: Context, *, with_full: bool
     ) -> tuple[FloatArray, GaussianNodes | None]:
         """Scores of `task.own_pairs()` by models that have not seen the row's fold, and `weights()`."""
+        folds = task.rows.fold
+        assert folds is not None
         pairs = np.concatenate([[0], np.cumsum(task.node_size)])
         out = np.full(pairs[-1], np.nan)
         places = *_nodes_above(task), pairs[:-1] - task.leaf_offset[task.start]
@@ -257,7 +259,7 @@ class GaussianMoments:
             member = self._nodes(fold, room)
 
             def score(batch: range, fold: int = fold, member: GaussianNodes = member) -> None:
-                rows = X, task.row_order, task.rows.fold, fold
+                rows = X, task.row_order, folds, fold
                 nodes = member.scores, member.constant, member.is_trained
                 span = batch.start, batch.stop
                 kernels.score_own_rows(*rows, *nodes, task.leaf_offset, *places, *span, out)

@@ -92,9 +92,7 @@ class NaiveBayesLearner(Learner):
         ]
         with_full = Wanted.FULL in wanted
         if Wanted.SCORES not in wanted:
-            return CrossFitted(
-                self._scorer(statistics, None, context) if with_full else None, members, None
-            )
+            return CrossFitted(self._scorer(statistics, None, context) if with_full else None, members, None)
         scores, full = statistics.out_of_fold(task, X, context, with_full=with_full)
         return CrossFitted(None if full is None else self._reading(full), members, scores)
 
