@@ -1,4 +1,4 @@
-"""``dichotomies list``: what can be chosen by name."""
+"""``dichotomies list``: the registered names."""
 
 from dichotomies.cli import options
 from dichotomies.cli.estimators import ESTIMATORS

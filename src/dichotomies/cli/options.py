@@ -11,19 +11,19 @@ POOLING = "Of ensembles (--trees above 1)"
 
 
 def option(*names: str, panel: str, **settings: Any) -> Any:
-    """An option under a heading of the help, without the default None."""
+    """Declare an option under a heading of the help, without showing the default None."""
     return typer.Option(*names, rich_help_panel=panel, **({"show_default": False} | settings))
 
 
-def _one_mark(text: str | None) -> str | None:
-    r"""What a delimiter stands for: itself, or a tab where it is spelled \t."""
+def _parse_delimiter(text: str | None) -> str | None:
+    r"""Return the delimiter: the character itself, or a tab for \t."""
     mark = "\t" if text == r"\t" else text
     if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n'):
         raise typer.BadParameter(rf"a delimiter is one ASCII character or \t for a tab, got {text!r}")
     return mark
 
 
-def _some_workers(n_jobs: int | None) -> int | None:
+def _check_jobs(n_jobs: int | None) -> int | None:
     if n_jobs == 0:
         raise typer.BadParameter("there must be a worker: give 1 or more, or -1 for one for each core")
     return n_jobs
@@ -69,7 +69,7 @@ Delimiter = Annotated[
     option(
         panel=FILE,
         metavar="MARK",
-        callback=_one_mark,
+        callback=_parse_delimiter,
         help=r"What stands between values of a CSV file, if not a comma; \t is a tab.",
     ),
 ]
@@ -96,7 +96,7 @@ NFeatures = Annotated[
 
 Jobs = Annotated[
     int | None,
-    option(panel=RUNNING, metavar="N", callback=_some_workers, help="Workers; -1: one for each core."),
+    option(panel=RUNNING, metavar="N", callback=_check_jobs, help="Workers; -1: one for each core."),
 ]
 Trust = Annotated[
     list[str] | None,

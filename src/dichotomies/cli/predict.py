@@ -1,4 +1,4 @@
-"""``dichotomies predict``: the most probable labels of every row, a batch of rows at a time."""
+"""``dichotomies predict``: the most probable labels of every row, computed in batches."""
 
 import time
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def predict(
     delimiter: options.Delimiter = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
+    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
     """Write the most probable labels of every row, with their probabilities, best first.
 
@@ -77,12 +77,12 @@ def predictions(
     top_k: int | None,
     min_probability: float = 0.0,
 ) -> Iterator[dict[str, Any]]:
-    """Columns of predictions for every batch: what rows are called, and labels with probabilities.
+    """Yield the columns of predictions for every batch: row names, labels and probabilities.
 
     Parameters
     ----------
     top_k : int or None
-        How many labels; None for the probabilities of all, in columns named after them.
+        Number of labels; None for the probabilities of all, in columns named after them.
     min_probability : float
         Labels that are less probable are masked.
     """
@@ -99,7 +99,7 @@ def predictions(
 
 
 def check_distinct(id_column: str | None, classes: Any, top_k: int | None) -> None:
-    """Refuse a column of rows' names that is called as a column of predictions is."""
+    """Raise if the row-name column has the name of a prediction column."""
     name = id_column or "row"
     if top_k is None and name in map(str, classes.tolist()):
         remedy = "name rows by a column that is called otherwise (--id)"
@@ -112,7 +112,7 @@ def check_distinct(id_column: str | None, classes: Any, top_k: int | None) -> No
 
 
 def _best(labels: Any, proba: Any, least: float) -> dict[str, Any]:
-    """Columns of labels and their probabilities, without those that are not probable enough."""
+    """Return columns of labels and probabilities, with those below `least` masked."""
     columns: dict[str, Any] = {}
     for place in range(labels.shape[1]):
         masked = proba[:, place] < least
