@@ -27,10 +27,10 @@ def evaluate(
     weight: options.Weight = None,
     top_k: Annotated[
         list[int],
-        typer.Option("--top-k", "-k", min=1, help="Is the true label among the k best? Repeatable."),
+        typer.Option("--top-k", "-k", min=1, help="Accuracy of the k best labels; may be repeated."),
     ] = [5],  # noqa: B006 - typer makes a new list
     confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
-    resamples: Annotated[int, typer.Option(min=1, help="Resamples that the intervals rest on.")] = 200,
+    resamples: Annotated[int, typer.Option(min=1, help="Bootstrap resamples of the intervals.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the intervals.")] = 0,
     jobs: options.Jobs = None,
     trust: options.Trust = None,
@@ -39,10 +39,10 @@ def evaluate(
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
-    """Measure how good the probabilities are on rows that the model was not fitted to.
+    """Measure the quality of the probabilities on rows that the model was not fitted to.
 
-    Every metric comes with a confidence interval. Rows with labels that the model does not know are left out
-    and counted. Any number of rows is read a batch at a time.
+    Every metric has a confidence interval. Rows with labels unknown to the model are left out and counted.
+    Rows are read in batches.
     """
     from dichotomies.tables import open_table
 

@@ -47,7 +47,7 @@ def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 def sentence(error: Exception) -> str:
     """Return the message of an error on one line."""
-    said = " ".join(str(error).split())
-    if isinstance(error, _EXPECTED) and said:
-        return said
-    return f"Something unexpected happened ({type(error).__name__}: {said}). --debug shows where."
+    message = " ".join(str(error).split())
+    if isinstance(error, _EXPECTED) and message:
+        return message
+    return f"Something unexpected happened ({type(error).__name__}: {message}). --debug shows where."

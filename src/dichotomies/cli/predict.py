@@ -27,7 +27,7 @@ def predict(
         str,
         typer.Option("--output", "-o", help="A .csv, .tsv or .parquet file; - is standard output, as CSV."),
     ] = _STDOUT,
-    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="How many labels for every row.")] = 5,
+    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of labels for every row.")] = 5,
     min_probability: Annotated[
         float, typer.Option(min=0, max=1, help="Leave out labels that are less probable than this.")
     ] = 0.0,
@@ -35,7 +35,7 @@ def predict(
         bool, typer.Option("--all", help="The probability of every label, in a column named after it.")
     ] = False,
     id: Annotated[  # noqa: A002
-        str | None, typer.Option(help="A column that says what rows are called.", show_default="row numbers")
+        str | None, typer.Option(help="A column with the names of the rows.", show_default="row numbers")
     ] = None,
     jobs: options.Jobs = None,
     trust: options.Trust = None,
@@ -47,8 +47,8 @@ def predict(
 ) -> None:
     """Write the most probable labels of every row, with their probabilities, best first.
 
-    The file needs the columns that the model was fitted with, in any order; others are ignored. Any number of
-    rows is read and written a batch at a time.
+    The file needs the columns that the model was fitted with, in any order; others are ignored. Rows are read
+    and written in batches.
     """
     if json and output == _STDOUT:
         raise typer.BadParameter("say where the predictions go (--output)", param_hint="--json")

@@ -34,9 +34,9 @@ def report(
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
-    """Write a page that says how far the probabilities can be trusted, and opens offline.
+    """Write an HTML page on the quality of the probabilities, which opens offline.
 
-    Give it rows that the model was not fitted to; they must fit into memory.
+    Use rows that the model was not fitted to; they must fit into memory.
     """
     from dichotomies.report import make
     from dichotomies.tables import open_table

@@ -87,13 +87,13 @@ class Settings:
 
     def _of_ensemble(self) -> dict[str, Any]:
         """Return the ensemble parameters that were set."""
-        said = {
+        given = {
             "max_features": self.max_features,
             "bootstrap": self.bootstrap or None,
             "pooling": self.pooling,
             "member_calibration": self.member_calibration,
         }
-        return {name: value for name, value in said.items() if value is not None}
+        return {name: value for name, value in given.items() if value is not None}
 
     def estimator_for(self, *, sparse: bool) -> Any:
         """Return the base learner."""
