@@ -47,7 +47,7 @@ def training_columns(
 
 
 def check_output(output: Path) -> None:
-    """Raise early if the output file cannot be written."""
+    """Refuse a place where no file can be written, before the work and not after it."""
     from dichotomies.persistence.places import check_place
 
     check_place(output)

@@ -151,7 +151,7 @@ def _writer_of(kind: str, path: Path, *, is_gzip: bool) -> Iterator[TableWriter]
         try:
             yield CsvWriter(text, "\t" if kind == "tsv" else ",")
         finally:
-            text.detach()  # flushes the text layer and leaves the file open
+            text.detach()  # writes what it still holds, and leaves closing to those who opened
 
 
 @contextmanager
