@@ -28,7 +28,7 @@ _CSR_PARTS = ("data", "indices", "indptr", "shape")
 class NpzFile(TableFile):
     """NumPy archive: ``X`` for dense data; ``data``, ``indices``, ``indptr``, ``shape`` for a CSR matrix.
 
-    The format of the files of `dichotomies.datasets`. Other arrays are ignored. Nothing is unpickled.
+    The same form as the files of `dichotomies.datasets`. Further arrays are ignored. Nothing is unpickled.
     """
 
     kind = "NPZ"
