@@ -340,7 +340,7 @@ class ClassTree:
 
     @classmethod
     def from_saved_parts(cls, classes: LabelArray, leaf_order: IntArray, split_depth: IntArray) -> ClassTree:
-        """The tree of these parts, which come from a file that may say anything."""
+        """Restore a tree from saved parts, which are validated."""
         expect_array(leaf_order, "integer", (len(classes),), "leaf_order")
         expect_array(split_depth, "integer", (len(classes) - 1,), "split_depth")
         expect_indices(leaf_order, 0, len(classes), "leaf_order")
