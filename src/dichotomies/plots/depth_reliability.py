@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.diagnostics.depth import CutStage, DepthCuts, depth_cuts
-from dichotomies.diagnostics.subject import fitted_dichotomy
+from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
 from dichotomies.plots import style
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.pipeline import Pipeline
 
-from dichotomies.diagnostics.subject import fitted_dichotomy
+from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
 from dichotomies.report.words import count, name_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def facts(measured: Measurements) -> list[tuple[str, str]]:
             f"{_text(clf.structure)}; {tree.mean_depth:.1f} decisions on average, {tree.max_depth} at most",
         ),
         *_pool(clf),
-        ("Model at each node", _text(clf._base())),
+        ("Model at each node", _text(clf.base_estimator)),
         ("Trained", clf.learner_),
         ("Calibration of the nodes", _text(clf.internal_calibration)),
         ("Calibration of the whole", _external(clf)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from dichotomies.diagnostics.subject import fitted_dichotomy
+from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
 from dichotomies.report import card, data, summary, tables
 from dichotomies.report.words import name_of, plural
 

@@ -52,7 +52,9 @@ class Agglomerative(Structure):
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
         classes = class_points(task, self.metric)
-        height_after = np.full(task.n_classes, np.nan)  # merge height to the right of a class, by class code
+        height_after = np.full(
+            task.rows.n_classes, np.nan
+        )  # merge height to the right of a class, by class code
 
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
             if 4 * len(codes) * (len(codes) - 1) > _DISTANCE_BYTES:

@@ -47,13 +47,18 @@ class Auto(Structure):
         self.diverse = diverse
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        if task.X is None:
+        if task.rows.base is None:
             return _grown("class-balanced", task, rng)
         if self.diverse:
             return _grown("random-pair", task, rng)
         shallow = _grown("2-means", task, rng)
-        affordable = len(task.codes) * task.n_classes <= _MAX_PAIRS
-        if task.n_classes < _MANY_CLASSES or not affordable or task.judge is None or not task.judge.is_quick:
+        affordable = len(task.rows) * task.rows.n_classes <= _MAX_PAIRS
+        if (
+            task.rows.n_classes < _MANY_CLASSES
+            or not affordable
+            or task.judge is None
+            or not task.judge.is_quick
+        ):
             return shallow
         deep = _grown("single", task, rng)
         sample: Any = {"max_rows": _JUDGING_ROWS, "seed": 0, "whole_classes": True}

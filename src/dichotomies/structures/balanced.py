@@ -31,7 +31,7 @@ class ClassBalanced(Structure):
     """
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        shuffled = rng.permutation(task.order)
+        shuffled = rng.permutation(task.rows.class_order)
 
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
             half = len(codes) // 2
@@ -61,7 +61,7 @@ class DataBalanced(Structure):
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
             shuffled = rng.permutation(codes)
-            weight = np.cumsum(task.weight_of_class[shuffled])
+            weight = np.cumsum(task.rows.class_weight[shuffled])
             reached_half = int(np.argmax(2 * weight >= weight[-1]))
             n_left = min(reached_half + 1, len(codes) - 1)
             return shuffled[:n_left], shuffled[n_left:]

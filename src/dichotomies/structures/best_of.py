@@ -29,7 +29,7 @@ class BestOf(Structure):
     n_trees : int, default=10
         Number of trees grown.
     structure : str or structure, default="random"
-        Structure that grows them; "random" shuffles the classes from ``task.order``, not by label.
+        Structure that grows them; "random" shuffles the classes from ``task.rows.class_order``, not by label.
     max_rows : int, default=20000
         Approximate maximum of rows used for scoring, drawn from each class in proportion.
 
@@ -69,7 +69,7 @@ class BestOf(Structure):
 def grow_by_rows(structure: Structure, task: GrowingTask, rng: Any) -> ClassTree:
     """Grow a tree that does not depend on the label names, even with "random"."""
     if isinstance(structure, RandomSplits):
-        return random_splits(task, task.order, rng)
+        return random_splits(task, task.rows.class_order, rng)
     return structure.grow_from(task, rng)
 
 

@@ -69,6 +69,11 @@ def class_points(task: GrowingTask, metric: str = "auto") -> ClassPoints:
     """
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {list(METRICS)}, got {metric!r}.")
+    points: ClassPoints = task.rows.remember(("class points", metric), lambda: _points(task, metric))
+    return points
+
+
+def _points(task: GrowingTask, metric: str) -> ClassPoints:
     sums = class_sums(task)
     n_features = sums.mean.shape[1]
     if metric == "auto":
@@ -79,7 +84,7 @@ def class_points(task: GrowingTask, metric: str = "auto") -> ClassPoints:
         placed = _reduced(_unit_length(sums.mean) if metric == "cosine" else sums.mean)
     points = np.empty(placed.shape)
     points[sums.order] = placed
-    return ClassPoints(sums.order, points, task.weight_of_class)
+    return ClassPoints(sums.order, points, task.rows.class_weight)
 
 
 def _unit_length(mean: Any) -> Any:
@@ -122,7 +127,7 @@ def _total_scatter(task: GrowingTask, axes: _Axes | None, centre: FloatArray) ->
     for rows in row_chunks(X, 8 * len(centre)):
         part: Any = X[rows] if axes is None else axes.project(X[rows])
         part = np.asarray(part.toarray() if is_sparse(part) else part, dtype=np.float64) - centre
-        weight = 1.0 if task.sample_weight is None else np.asarray(task.sample_weight)[rows, None]
+        weight = 1.0 if task.rows.weight is None else task.rows.weight[rows, None]
         scatter += (part * weight).T @ part
     return scatter
 

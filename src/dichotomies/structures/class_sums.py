@@ -52,7 +52,7 @@ def class_sums(task: GrowingTask) -> ClassSums:
     """Compute the class means; sparse features never become a dense array of classes times features."""
     total = _indicator(task) @ task.features
     order = _order_by_content(total, task)
-    total, weight = total[order], task.weight_of_class[order]
+    total, weight = total[order], task.rows.class_weight[order]
     overall = total.sum(axis=0) / max(weight.sum(), np.finfo(float).tiny)
     return ClassSums(order, weight, _means(total, weight, np.asarray(overall)))
 
@@ -81,12 +81,10 @@ def row_chunks(X: Matrix, bytes_per_row: int) -> Iterator[slice]:
 
 def _indicator(task: GrowingTask) -> Any:
     """Return the (k, n_rows) matrix of weights whose product with X sums the rows of each class."""
-    n_rows = len(task.codes)
-    weight = np.ones(n_rows) if task.sample_weight is None else np.asarray(task.sample_weight, float)
-    counts = np.bincount(task.codes, minlength=task.n_classes)
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    rows = np.argsort(task.codes, kind="stable")
-    return csr_array((weight[rows], rows, offsets), shape=(task.n_classes, n_rows))
+    rows, by_class = task.rows, task.rows.by_class
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight[by_class]
+    offsets = np.concatenate([[0], np.cumsum(rows.class_size)])
+    return csr_array((weight, by_class, offsets), shape=(rows.n_classes, len(rows)))
 
 
 def _order_by_content(total: Any, task: GrowingTask) -> IntArray:
@@ -98,7 +96,8 @@ def _order_by_content(total: Any, task: GrowingTask) -> IntArray:
     key = total @ mixing if is_sparse(total) else (total * mixing).sum(axis=1)
     scale = np.abs(key).max(initial=0.0)
     rounded = np.round(key / scale, 9) if scale > 0 else key
-    return np.asarray(task.order[np.argsort(rounded[task.order], kind="stable")])
+    order = task.rows.class_order
+    return np.asarray(order[np.argsort(rounded[order], kind="stable")])
 
 
 def _means(total: Any, weight: FloatArray, overall: FloatArray) -> Any:

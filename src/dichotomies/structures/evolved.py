@@ -83,19 +83,19 @@ class Evolved(Structure):
             )
         judge, seed = judge_of(task), int(rng.randint(2**31 - 1))
         search = _Search(
-            lambda tree: judge(tree.over(task.classes), max_rows=self.max_rows, seed=seed),
+            lambda tree: judge(tree.over(task.rows.classes), max_rows=self.max_rows, seed=seed),
             self.evaluations,
             self.seconds,
-            depth_bound(task.n_classes, check_balance(self.balance)),
+            depth_bound(task.rows.n_classes, check_balance(self.balance)),
         )
-        by_rows = task.classes[task.order]  # the edits work on codes, which must not depend on the labels
+        by_rows = task.rows.classes[task.rows.class_order]
         search.evaluate(TwoMeans(self.balance).grow_from(task, rng).over(by_rows))
         for _ in range(self.population - 1):
             search.evaluate(grow_by_rows(resolve(self.structure), task, rng).over(by_rows))
         while search.should_continue:
             search.keep(self.population)
             search.evaluate(_child(search, rng))
-        return search.best.over(task.classes)
+        return search.best.over(task.rows.classes)
 
 
 class _Search:

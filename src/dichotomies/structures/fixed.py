@@ -28,13 +28,13 @@ class FixedTree(Structure):
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
         tree = self.tree if isinstance(self.tree, ClassTree) else ClassTree.from_nested(self.tree)
-        if task.classes.dtype == tree.classes.dtype and np.array_equal(task.classes, tree.classes):
+        if task.rows.classes.dtype == tree.classes.dtype and np.array_equal(task.rows.classes, tree.classes):
             return tree
-        classes = set(task.classes.tolist())
+        classes = set(task.rows.classes.tolist())
         if not classes <= set(tree.classes.tolist()) and _are_codes(classes, tree.n_classes):
             tree = ClassTree(tree.leaf_order, tree.split_depth)
         occurring = classes & set(tree.classes.tolist())
-        return (tree.restrict(occurring) if occurring else tree).over(task.classes)
+        return (tree.restrict(occurring) if occurring else tree).over(task.rows.classes)
 
 
 def _are_codes(classes: set[Any], n_classes: int) -> bool:

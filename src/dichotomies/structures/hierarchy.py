@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,13 +74,13 @@ class Hierarchy(Structure):
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         read = self._reader()
-        paths = [(*read(label), ("class", label)) for label in task.classes.tolist()]
+        paths = [(*read(label), ("class", label)) for label in task.rows.classes.tolist()]
         if self.paths is None and self.levels is None and max(map(len, paths)) == 1:
-            self._check_delimiter(task.classes.tolist())
+            self._check_delimiter(task.rows.classes.tolist())
         refine = self.refine
         if refine is None:
-            refine = "class-balanced" if task.X is None else "2-means"
-        leaf_order, split_rank = _Refinement(task, paths, resolve(refine), rng).of(task.order, 0)
+            refine = "class-balanced" if task.rows.base is None else "2-means"
+        leaf_order, split_rank = _Refinement(task, paths, resolve(refine), rng).of(task.rows.class_order, 0)
         return task.tree(leaf_order, split_rank.astype(np.intp))
 
     def _check_delimiter(self, labels: list[Any]) -> None:
@@ -142,16 +143,11 @@ class _Refinement:
         """Grow a tree over groups, each as one class."""
         if len(groups) == 2:
             return ClassTree([0, 1], [0])
-        group_of_class = np.full(self._task.n_classes, -1, dtype=np.intp)
+        rows = self._task.rows
+        group_of_class = np.full(rows.n_classes, -1, dtype=np.intp)
         for number, group in enumerate(groups):
             group_of_class[group] = number
-        group_of_row = group_of_class[self._task.codes]
-        rows = np.flatnonzero(group_of_row >= 0)
-        weight = self._task.sample_weight
-        within = GrowingTask(
-            None if self._task.X is None else self._task.X[rows],
-            group_of_row[rows],
-            np.arange(len(groups)),
-            None if weight is None else np.asarray(weight)[rows],
-        )
-        return self._refine.grow_from(within, self._rng)
+        group_of_row = group_of_class[rows.codes]
+        inside = np.flatnonzero(group_of_row >= 0)
+        within = replace(rows.take(inside), codes=group_of_row[inside], classes=np.arange(len(groups)))
+        return self._refine.grow_from(GrowingTask(within), self._rng)

@@ -47,9 +47,9 @@ class Huffman(Structure):
         self.balance = balance
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
-        limit = depth_bound(task.n_classes, check_balance(self.balance))
-        lengths = code_lengths(task.weight_of_class[task.order], limit)
-        return task.tree(task.order, _split_depth(lengths))
+        limit = depth_bound(task.rows.n_classes, check_balance(self.balance))
+        lengths = code_lengths(task.rows.class_weight[task.rows.class_order], limit)
+        return task.tree(task.rows.class_order, _split_depth(lengths))
 
 
 def code_lengths(descending: FloatArray, limit: int) -> IntArray:

@@ -9,8 +9,8 @@ import numpy as np
 from dichotomies.structures.balance import check_balance, split_within_bounds
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
 from dichotomies.structures.class_points import class_points
+from dichotomies.structures.class_rows import ClassRows
 from dichotomies.structures.furthest_centroids import nearer_to
-from dichotomies.structures.node_rows import NodeRows
 from dichotomies.structures.quick import split_losses
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class RandomPair(Structure):
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         classes = class_points(task, self.metric)
-        nodes = None if self.estimator is None else NodeRows(task, self.estimator, rng)
+        nodes = None if self.estimator is None else ClassRows(task, self.estimator, rng)
         return split_downwards(task, pair_splitter(classes, nodes, self.balance, rng), classes.order)
 
 
@@ -106,7 +106,7 @@ class MultipleSubset(Structure):
         if self.n_subsets < 1:
             raise ValueError(f"n_subsets must be at least 1, got {self.n_subsets}.")
         classes = class_points(task, "within")
-        nodes = None if self.estimator is None else NodeRows(task, self.estimator, rng)
+        nodes = None if self.estimator is None else ClassRows(task, self.estimator, rng)
         candidate = pair_splitter(classes, None, self.balance, rng)
 
         def split(codes: IntArray) -> Halving:
@@ -125,7 +125,7 @@ class MultipleSubset(Structure):
 
 
 def pair_splitter(
-    classes: ClassPoints, nodes: NodeRows | None, balance: float, rng: Any
+    classes: ClassPoints, nodes: ClassRows | None, balance: float, rng: Any
 ) -> Callable[[IntArray], Halving]:
     """Return a function that splits by two classes drawn at random, with classifiers or by centroids."""
     checked = check_balance(balance)
@@ -146,7 +146,7 @@ def pair_splitter(
     return split
 
 
-def _votes(nodes: NodeRows, codes: IntArray, one: int, other: int) -> FloatArray:
+def _votes(nodes: ClassRows, codes: IntArray, one: int, other: int) -> FloatArray:
     """Return the share of each class's rows predicted as class `one` minus that predicted as `other`."""
     pair = nodes.of(codes[[one, other]])
     model = nodes.trained(pair, nodes.is_of(pair, codes[[one]]))
@@ -160,7 +160,7 @@ def _votes(nodes: NodeRows, codes: IntArray, one: int, other: int) -> FloatArray
     return votes
 
 
-def _squared_error(nodes: NodeRows, codes: IntArray, left: IntArray) -> float:
+def _squared_error(nodes: ClassRows, codes: IntArray, left: IntArray) -> float:
     """Return the mean squared error of a classifier's probabilities on its training rows."""
     rows = nodes.of(codes)
     is_left = nodes.is_of(rows, left)

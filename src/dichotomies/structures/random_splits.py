@@ -38,12 +38,12 @@ class RandomSplits(Structure):
     """
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        return random_splits(task, np.arange(task.n_classes), rng)
+        return random_splits(task, np.arange(task.rows.n_classes), rng)
 
 
 def random_splits(task: GrowingTask, codes: IntArray, rng: Any) -> ClassTree:
     """Draw a tree of "random" over `codes`, shuffled from the order given."""
-    return task.tree(rng.permutation(codes), rng.permutation(task.n_classes - 1))
+    return task.tree(rng.permutation(codes), rng.permutation(task.rows.n_classes - 1))
 
 
 @STRUCTURES.register("coin-flip")
@@ -88,7 +88,7 @@ class UniformTrees(Structure):
     """
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        k = task.n_classes
+        k = task.rows.n_classes
         parent = [-1] * (2 * k - 1)  # leaf i is node i; its insertion creates node k + i - 1
         node_at = [0]
         for leaf in range(1, k):
@@ -97,4 +97,6 @@ class UniformTrees(Structure):
             parent[joint] = parent[beside]
             parent[beside] = parent[leaf] = joint
             node_at += [leaf, joint]
-        return ClassTree.from_parents(parent, labels=task.classes[task.order]).over(task.classes)
+        return ClassTree.from_parents(parent, labels=task.rows.classes[task.rows.class_order]).over(
+            task.rows.classes
+        )

@@ -69,7 +69,7 @@ class Spectral(Structure):
         balance = check_balance(self.balance)
         graph: _GivenGraph | _NeighborGraph
         if self.similarity is not None:
-            graph = _GivenGraph(self.similarity, task.order)
+            graph = _GivenGraph(self.similarity, task.rows.class_order)
         else:
             classes = class_points(task, self.metric)
             graph = _NeighborGraph(classes.points, classes.order)

@@ -78,6 +78,8 @@ class Forest:
 
     def log_odds_of_tree(self, t: int, log_odds: FloatArray) -> FloatArray:
         """Return the log-odds at a tree's nodes, given those at all distinct nodes."""
+        if len(self.trees) == 1:
+            return log_odds
         mine: FloatArray = log_odds.take(self.place[t], axis=1)
         np.negative(mine, out=mine, where=self.is_exchanged[t])
         return mine

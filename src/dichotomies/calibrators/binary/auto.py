@@ -12,12 +12,12 @@ from dichotomies.calibrators.binary.cross_fitting import cross_fitted_log_odds
 from dichotomies.calibrators.binary.isotonic import IsotonicCalibration
 from dichotomies.calibrators.binary.platt import PlattScaling
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
-from dichotomies.calibrators.binary.segments import row_nll
 from dichotomies.calibrators.binary.temperature import BinaryTemperature
+from dichotomies.rows.segments import row_nll
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray
-    from dichotomies.calibrators.binary.segments import Segments
+    from dichotomies.rows.segments import Segments
 
 #: Methods from least to most flexible, with the minimum number of rows on each side.
 CANDIDATES: tuple[tuple[BinaryCalibrator, int], ...] = (

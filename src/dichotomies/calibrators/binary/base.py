@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.registry import Registry
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
-from dichotomies.calibrators.binary.segments import Segments
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import expect_type
+from dichotomies.rows.segments import Segments
 
 if TYPE_CHECKING:
     from typing import Self

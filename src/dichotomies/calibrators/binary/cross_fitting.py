@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dichotomies._kernels.score_maps import deal_folds
-from dichotomies.calibrators.binary.segments import segment_nll
+from dichotomies.rows.segments import segment_nll
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.calibrators.binary.base import BinaryCalibrator
-    from dichotomies.calibrators.binary.segments import Segments
+    from dichotomies.rows.segments import Segments
 
 
 def folds(segments: Segments, n_folds: int) -> IntArray:

@@ -11,7 +11,7 @@ from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 
 if TYPE_CHECKING:
-    from dichotomies.calibrators.binary.segments import Segments
+    from dichotomies.rows.segments import Segments
 
 
 @BINARY.register("platt")

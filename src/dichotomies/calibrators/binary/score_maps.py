@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies.calibrators.binary.segments import Segments
+    from dichotomies.rows.segments import Segments
 
 IDENTITY = "none"
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dichotomies.structures.base import GrowingTask
 
 
-class NodeRows:
+class ClassRows:
     """Rows of any set of classes, and classifiers trained on them.
 
     Parameters
@@ -32,9 +32,8 @@ class NodeRows:
 
     @cached_property
     def _by_class(self) -> list[IntArray]:
-        order = np.argsort(self._task.codes, kind="stable")
-        counts = np.bincount(self._task.codes, minlength=self._task.n_classes)
-        return np.split(order, np.cumsum(counts)[:-1])
+        rows = self._task.rows
+        return np.split(rows.by_class, np.cumsum(rows.class_size)[:-1])
 
     def of(self, codes: IntArray) -> IntArray:
         """Return the row indices of some classes, in their original order."""
@@ -42,16 +41,16 @@ class NodeRows:
 
     def take(self, rows: IntArray) -> Matrix:
         """The features of some rows."""
-        return self._task.X[rows]
+        return self._task.rows.features_of(rows)
 
     def weight(self, rows: IntArray) -> FloatArray:
         """The weights of some rows."""
-        weight = self._task.sample_weight
-        return np.ones(len(rows)) if weight is None else np.asarray(weight)[rows]
+        weight = self._task.rows.weight
+        return np.ones(len(rows)) if weight is None else weight[rows]
 
     def is_of(self, rows: IntArray, codes: IntArray) -> BoolArray:
         """Return a mask of the rows whose class is among `codes`."""
-        return np.isin(self._task.codes[rows], codes)
+        return np.isin(self._task.rows.codes[rows], codes)
 
     def trained(self, rows: IntArray, is_left: BoolArray) -> Any:
         """Fit a clone of the estimator to separate rows that go left (class 1) from the others (class 0)."""
@@ -62,6 +61,6 @@ class NodeRows:
             if value is None and name.rpartition("__")[2] == "random_state"
         }
         model.set_params(**seeds)
-        weighted = self._task.sample_weight is not None and has_fit_parameter(model, "sample_weight")
+        weighted = self._task.rows.weight is not None and has_fit_parameter(model, "sample_weight")
         weights = {"sample_weight": self.weight(rows)} if weighted else {}
         return model.fit(self.take(rows), is_left.astype(np.intp), **weights)
