@@ -1,4 +1,4 @@
-"""The commands, assembled."""
+"""The command-line application and its commands."""
 
 from importlib import import_module
 from typing import Annotated
