@@ -5,7 +5,7 @@ import pytest
 from hypothesis import settings
 from sklearn.datasets import load_digits, load_iris
 
-from dichotomies.datasets import load
+from experiments.datasets import load
 
 settings.register_profile("dichotomies", deadline=None)  # the first call of a kernel compiles it
 settings.load_profile("dichotomies")

@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dichotomies import NestedDichotomyClassifier
-from dichotomies.datasets import load
 from dichotomies.diagnostics import DepthCuts, depth_cuts
 from dichotomies.plots import DepthCalibrationDisplay, DepthReliabilityDisplay
+from experiments.datasets import load
 
 FOLDER = Path(__file__).parent
 

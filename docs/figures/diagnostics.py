@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dichotomies import NestedDichotomyClassifier
-from dichotomies.datasets import load
 from dichotomies.plots import ClassCalibrationDisplay, LedgerDisplay, ReliabilityDisplay
+from experiments.datasets import load
 
 FOLDER = Path(__file__).parent
 

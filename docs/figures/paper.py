@@ -15,9 +15,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
 from dichotomies import NestedDichotomyClassifier
-from dichotomies.datasets import load
 from dichotomies.diagnostics import depth_cuts
 from dichotomies.plots import DepthReliabilityDisplay, ReliabilityDisplay
+from experiments.datasets import load
 
 FOLDER = Path(__file__).parent
 

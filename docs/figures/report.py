@@ -20,8 +20,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from dichotomies import NestedDichotomyClassifier
-from dichotomies.datasets import load
 from dichotomies.report import Report, make
+from experiments.datasets import load
 
 WIDTH, HEIGHT = 1160, 2180
 

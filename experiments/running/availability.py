@@ -1,0 +1,33 @@
+"""Which datasets can be had: fetched once, before many processes ask for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from experiments import datasets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from experiments.running.plan import TrialDataset
+
+
+def missing(subjects: Sequence[TrialDataset], data_dir: Path | None) -> dict[str, str]:
+    """The datasets that cannot be had, each with a sentence that says why and what to do.
+
+    Parameters
+    ----------
+    subjects : sequence of TrialDataset
+        Those that are wanted.
+    data_dir : path, optional
+        The folder of datasets, as in `experiments.datasets.load`.
+    """
+    reasons = {}
+    for subject in subjects:
+        if datasets.describe(subject.dataset, data_dir).place not in ("data folder", "cache"):
+            try:
+                datasets.load(subject.dataset, data_dir)  # and so keep it where the workers find it
+            except (OSError, ValueError) as error:
+                reasons[subject.dataset] = str(error)
+    return reasons
