@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 DATA_DIR_VARIABLE = "DICHOTOMIES_DATA"
 CACHE_DIR_VARIABLE = "DICHOTOMIES_CACHE"
+#: The folder of datasets that are part of the repository, under free licences.
+SHIPPED_FOLDER = Path(__file__).with_name("shipped")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Loading a dataset by name: from the data folder, else from the cache, else from its public source."""
+"""Loading a dataset by name: from the data folder, the repository, the cache or its public source."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dichotomies._common.parallel import say
 from experiments.datasets.fetching import UnreachableError, fetch
 from experiments.datasets.folder import (
     DATA_DIR_VARIABLE,
+    SHIPPED_FOLDER,
     Dataset,
     cache_folder,
     data_folder,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-Place = Literal["data folder", "cache", "download", "by hand"]
+Place = Literal["data folder", "repository", "cache", "download", "by hand"]
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ def load(
 ) -> Dataset:
     """Load a dataset by name.
 
-    It is looked for in the data folder, then in the cache; then it is downloaded from its public source,
-    prepared and kept in the cache.
+    It is looked for in the data folder, then among the datasets of the repository, then in the cache; then
+    it is downloaded from its public source, prepared and kept in the cache.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ def load(
     >>> data.X.shape, data.y.tolist()
     ((3, 3), ['a', 'b', 'a'])
     """
-    for path in _prepared_paths(name, data_dir):
+    for path in _prepared_paths(name, data_dir).values():
         if path.is_file():
             return _with_split(read(name, path))
     if name not in DATASETS.names():
@@ -114,23 +115,27 @@ def describe(name: str, data_dir: str | os.PathLike[str] | None = None) -> Descr
     ('Letter Recognition', 20000, 26)
     """
     source = DATASETS.create(name)
-    prepared = dict(zip(_places(data_dir), _prepared_paths(name, data_dir), strict=True))
+    prepared = _prepared_paths(name, data_dir)
     for place, path in prepared.items():
         if path.is_file():
             return Description(name, source, place, path)
     if source.files and all(file.url or _raw_path(name, file.name).is_file() for file in source.files):
         return Description(name, source, "download", prepared["cache"])
-    by_hand = _raw_path(name, source.files[0].name) if source.files else next(iter(prepared.values()))
+    by_hand = _raw_path(name, source.files[0].name) if source.files else _own_path(name, data_dir)
     return Description(name, source, "by hand", by_hand)
 
 
-def _places(data_dir: str | os.PathLike[str] | None) -> list[Place]:
-    return ["data folder", "cache"] if data_folder(data_dir) else ["cache"]
+def _prepared_paths(name: str, data_dir: str | os.PathLike[str] | None) -> dict[Place, Path]:
+    """Where a prepared file of this dataset may be, in the order of preference."""
+    own = data_folder(data_dir)
+    folders: dict[Place, Path] = {} if own is None else {"data folder": own}
+    folders |= {"repository": SHIPPED_FOLDER, "cache": cache_folder()}
+    return {place: npz_path(folder, name) for place, folder in folders.items()}
 
 
-def _prepared_paths(name: str, data_dir: str | os.PathLike[str] | None) -> list[Path]:
-    folders = [data_folder(data_dir), cache_folder()]
-    return [npz_path(folder, name) for folder in folders if folder is not None]
+def _own_path(name: str, data_dir: str | os.PathLike[str] | None) -> Path:
+    """Where a user would put a prepared file."""
+    return npz_path(data_folder(data_dir) or cache_folder(), name)
 
 
 def _raw_path(name: str, file_name: str) -> Path:
@@ -207,7 +212,7 @@ def _with_split(dataset: Dataset) -> Dataset:
 
 
 def _unknown(name: str, data_dir: str | os.PathLike[str] | None) -> str:
-    path = _prepared_paths(name, data_dir)[0]
+    path = _own_path(name, data_dir)
     return f"There is no dataset {name!r}: no file {path}, and the registry has only {DATASETS.names()}."
 
 

@@ -25,7 +25,7 @@ def missing(subjects: Sequence[TrialDataset], data_dir: Path | None) -> dict[str
     """
     reasons = {}
     for subject in subjects:
-        if datasets.describe(subject.dataset, data_dir).place not in ("data folder", "cache"):
+        if datasets.describe(subject.dataset, data_dir).place in ("download", "by hand"):
             try:
                 datasets.load(subject.dataset, data_dir)  # and so keep it where the workers find it
             except (OSError, ValueError) as error:

@@ -111,4 +111,5 @@ def cache(tmp_path, monkeypatch):
     """An empty cache, and no data folder."""
     monkeypatch.setenv(CACHE_DIR_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.delenv(DATA_DIR_VARIABLE, raising=False)
+    monkeypatch.setattr("experiments.datasets.loading.SHIPPED_FOLDER", tmp_path / "shipped")
     return tmp_path / "cache"
