@@ -1,6 +1,6 @@
 """Draw the paper's two figures again: paper_reliability.svg and paper_depth.svg.
 
-Run with ``python docs/figures/paper.py``; needs the datasets optdigits and kanji_fonts in the data folder,
+Run with ``python -m docs.figures.paper``; needs the datasets optdigits and kanji_fonts in the data folder,
 which stand in for `credit` and ALOI.
 """
 

@@ -1,6 +1,6 @@
 """Take docs/figures/report.webp: a report on 150 intents of what people ask an assistant, in both themes.
 
-Run with ``python docs/figures/report.py``; needs the dataset clinc150 in the data folder, selenium and
+Run with ``python -m docs.figures.report``; needs selenium and
 Chromium with its driver (Debian: chromium, chromium-driver).
 """
 
