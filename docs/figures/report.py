@@ -1,7 +1,7 @@
 """Take docs/figures/report.webp: a report on 150 intents of what people ask an assistant, in both themes.
 
-Run with ``python -m docs.figures.report``; needs selenium and
-Chromium with its driver (Debian: chromium, chromium-driver).
+Run with ``python -m docs.figures.report``; needs selenium and Chromium with its driver
+(Debian: chromium, chromium-driver).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import os
 
 _CHUNK = 1 << 16
-#: What a busy server answers: worth asking again.
+#: Status codes of busy servers, after which the request is repeated.
 _PASSING_TROUBLE = {408, 429, 500, 502, 503, 504}
 
 
@@ -55,14 +55,14 @@ def fetch(
     url : str
         The address, http or https.
     path : path
-        Where the file goes; its folder is made.
+        Target file; its folder is made.
     sha256 : str, optional
         The checksum in hexadecimal. Without one, that of the first download is recorded in
         ``<path>.sha256`` and demanded from then on.
     progress : bool
-        Whether to report on stderr.
+        Report progress on stderr.
     tries : int
-        How often in a row a transfer may stop without having come any further.
+        Number of consecutive failures without progress after which to give up.
     timeout : float
         Seconds without a byte after which a transfer has stopped.
     pause : float
@@ -94,7 +94,7 @@ def fetch(
 
 
 class _Manner:
-    """How to ask: the parameters of `fetch` that every request needs."""
+    """Parameters of `fetch` that every request needs."""
 
     def __init__(self, progress: bool, tries: int, timeout: float, pause: float) -> None:
         self.progress, self.tries, self.timeout, self.pause = progress, tries, timeout, pause
@@ -180,7 +180,7 @@ def _make_ready(response: HTTPResponse, part: PartialFile) -> int | None:
 
 
 def _validator(response: HTTPResponse) -> str:
-    """What tells this version of the file from another one in If-Range; weak tags are not allowed there."""
+    """Version of the file for If-Range, which does not allow weak tags."""
     tag = response.headers.get("ETag", "")
     return tag if tag and not tag.startswith("W/") else response.headers.get("Last-Modified", "")
 

@@ -71,7 +71,7 @@ def cache_folder() -> Path:
 
 
 def npz_path(folder: Path, name: str) -> Path:
-    """Where a folder of datasets holds the one of that name."""
+    """Path of the dataset of that name in a folder of datasets."""
     return folder / name / f"{name}.npz"
 
 

@@ -62,9 +62,9 @@ def load(
     data_dir : path, optional
         The data folder; by default the environment variable ``DICHOTOMIES_DATA``, if it is set.
     download : bool
-        Whether the network may be used.
+        Allow the use of the network.
     progress : bool
-        Whether to report downloads on stderr.
+        Report downloads on stderr.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def available(data_dir: str | os.PathLike[str] | None = None) -> list[Descriptio
 
 
 def describe(name: str, data_dir: str | os.PathLike[str] | None = None) -> Description:
-    """What the registry knows of a dataset, and where `load` would take it from.
+    """Description of a dataset in the registry, and the place `load` would take it from.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def describe(name: str, data_dir: str | os.PathLike[str] | None = None) -> Descr
 
 
 def _prepared_paths(name: str, data_dir: str | os.PathLike[str] | None) -> dict[Place, Path]:
-    """Where a prepared file of this dataset may be, in the order of preference."""
+    """Places of a prepared file of this dataset, in the order of preference."""
     own = data_folder(data_dir)
     folders: dict[Place, Path] = {} if own is None else {"data folder": own}
     folders |= {"repository": SHIPPED_FOLDER, "cache": cache_folder()}
@@ -134,7 +134,7 @@ def _prepared_paths(name: str, data_dir: str | os.PathLike[str] | None) -> dict[
 
 
 def _own_path(name: str, data_dir: str | os.PathLike[str] | None) -> Path:
-    """Where a user would put a prepared file."""
+    """Path at which a user would put a prepared file."""
     return npz_path(data_folder(data_dir) or cache_folder(), name)
 
 
@@ -217,7 +217,7 @@ def _unknown(name: str, data_dir: str | os.PathLike[str] | None) -> str:
 
 
 def _of_the_source(error: UnreachableError) -> str:
-    """What is wrong with the source, as a part of a sentence that names its address elsewhere."""
+    """Failure of the source, as a part of a sentence that names its address elsewhere."""
     return "the source" + str(error).rstrip(".").removeprefix(str(error).split()[0])
 
 

@@ -32,7 +32,7 @@ class PartialFile:
     Parameters
     ----------
     target : Path
-        Where the file goes when it is whole.
+        Path of the complete file.
     """
 
     def __init__(self, target: Path) -> None:
@@ -69,12 +69,12 @@ class PartialFile:
 
     @property
     def has_grown(self) -> bool:
-        """Whether there is more of it than when it was opened."""
+        """True if bytes were added since it was opened."""
         return self.size > self._size_at_first
 
     @property
     def validator(self) -> str:
-        """What the server calls the version of the file that these bytes belong to; empty if unknown."""
+        """The server's name for the version of the file that these bytes belong to; empty if unknown."""
         return self._validator_path.read_text("ascii").strip() if self._validator_path.is_file() else ""
 
     @validator.setter

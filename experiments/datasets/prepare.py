@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import IntArray, LabelArray, Matrix
     from experiments.datasets.folder import Dataset
 
-#: What the rows of the projection matrix that are held at a time may have in numbers: 64 MB.
+#: Entries of the projection matrix that are held at a time: 64 MB.
 _PROJECTION_BLOCK = 1 << 23
 
 
@@ -27,7 +27,7 @@ class Split:
     Parameters
     ----------
     repeat, fold : int
-        Which repetition, and which fold of it; fold 0 is the only one of a standard split.
+        Repetition, and fold of it; a standard split has fold 0 only.
     train_rows, test_rows : ndarray of int
         Rows of the dataset, ascending.
 
@@ -80,7 +80,7 @@ def splits(dataset: Dataset, *, seed: int = 0, repeats: int = 10, folds: int = 1
 
 
 def has_standard_split(dataset: Dataset) -> bool:
-    """Whether the dataset is evaluated on one fixed test part rather than by cross-validation."""
+    """Return True if the dataset is evaluated on one fixed test part rather than by cross-validation."""
     if dataset.name in DATASETS.names():
         return DATASETS.create(dataset.name).evaluation != "cross-validation"
     return "train_idx" in dataset.extra and "test_idx" in dataset.extra

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Words:
-    """What stands in one place of a grid, and how it looks."""
+    """Text and style of one cell of a grid."""
 
     text: str
     bold: bool = False
@@ -29,13 +29,13 @@ class Grid:
     Attributes
     ----------
     name : str
-        What it is called, in pages and in files.
+        Name in pages and files.
     caption : str
-        What it shows.
+        Caption of the table.
     header : tuple of str
         Titles of the columns.
     n_labels : int
-        How many columns, from the left, hold labels and not numbers.
+        Number of columns, from the left, that hold labels and not numbers.
     lines : tuple of Line
     """
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from experiments.pages.grid import Grid, Line, Words
 
-#: What LaTeX reads otherwise than it is written.
+#: Characters with a meaning of their own in LaTeX.
 _ESCAPES = str.maketrans(
     {"&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "−": "$-$", "–": "--", "…": r"\ldots{}"},
 )
@@ -43,7 +43,7 @@ def _table(grid: Grid) -> str:
 
 
 def _column(grid: Grid, place: int) -> str:
-    """How a column is set: numbers centred, labels from the left, sentences in a paragraph."""
+    """Alignment of a column: numbers centred, labels from the left, sentences in a paragraph."""
     if place >= grid.n_labels:
         return "c"
     longest = max((len(line.words[place].text) for line in grid.lines), default=0)

@@ -28,7 +28,7 @@ def updated(page: str, contents: Mapping[str, str]) -> str:
     page : str
         The page's text.
     contents : mapping of str to str
-        What goes into the regions, by their names.
+        New text of the regions, by their names.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def updated(page: str, contents: Mapping[str, str]) -> str:
 
 
 def _lines(contents: Mapping[str, str], name: str, line_end: str) -> list[str]:
-    """What goes into a region, set off by an empty line above and below."""
+    """Lines of a region, with an empty line above and below."""
     lines = ["", *contents[name].strip("\n").splitlines(), ""] if name in contents else []
     return [line + line_end for line in lines]
 
@@ -78,7 +78,7 @@ def check_page(path: Path) -> None:
 
 
 def may_write(path: Path) -> bool:
-    """Whether a file can be written, or made where there is none."""
+    """Return True if a file can be written, or made where there is none."""
     return os.access(path if path.exists() else path.absolute().parent, os.W_OK)
 
 

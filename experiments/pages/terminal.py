@@ -26,7 +26,7 @@ def render(grids: Sequence[Grid], *, colour: bool = False, width: int = _WIDTH) 
     ----------
     grids : sequence of Grid
     colour : bool, default=False
-        Whether to mark bold and muted words, as a terminal understands it.
+        Mark bold and muted words by escape sequences.
     width : int, default=160
         Characters in a line; narrower terminals fold the lines themselves.
     """

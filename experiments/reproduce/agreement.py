@@ -1,4 +1,4 @@
-"""How well our numbers agree with the paper's, in its standard deviations."""
+"""Agreement of our numbers with the paper's, in its standard deviations."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Compared:
 
     @property
     def agrees(self) -> bool:
-        """Whether ours lies within two of the paper's standard deviations."""
+        """True if ours lies within two of the paper's standard deviations."""
         return abs(self.difference) <= LIMIT
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How many of the cells that can be compared agree, and which do not.
+    """Comparison of all cells that the paper has a number for.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Agreement:
         return sorted((each for each in self.compared if not each.agrees), key=lambda c: -abs(c.difference))
 
     def counts(self) -> dict[tuple[str, str], tuple[int, int]]:
-        """How many cells agree, and of how many, by base learner and dataset of the paper."""
+        """Numbers of cells that agree and of all cells, by base learner and dataset of the paper."""
         found: dict[tuple[str, str], tuple[int, int]] = {}
         for each in self.compared:
             key = each.row.base, each.row.subject.row

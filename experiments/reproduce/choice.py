@@ -1,4 +1,4 @@
-"""Which trials make up the paper's tables."""
+"""Choice of the trials that make up the paper's tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How often every classifier is trained and tested.
+    """Number of times that every classifier is trained and tested.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Protocol:
     folds : int
         Folds of cross-validation.
     fold_limit : int
-        How many folds of each repeat are run: the first ones.
+        Number of folds of each repeat that are run, the first ones.
     """
 
     repeats: int
@@ -58,7 +58,7 @@ QUICK = Protocol(repeats=1, trees=1)
 
 @dataclass(frozen=True)
 class PaperChoice:
-    """What to run: a part of the grid, or all of it.
+    """Trials to run: a part of the grid, or all of it.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class PaperChoice:
         ]
 
     def includes(self, trial: PaperTrial) -> bool:
-        """Whether a trial, on whatever split, is of this dataset, base learner, scheme and seed."""
+        """Return True if all of the trial but its split and reading is chosen."""
         return (
             trial.dataset in {subject.dataset for subject in self.subjects}
             and trial.base in self.bases

@@ -1,4 +1,4 @@
-"""What the paper's two discussions claim, each as a question to a table of means.
+"""Claims of the paper's two discussions, each as a question to a table of means.
 
 The same questions are put to the paper's own numbers and to ours. Where the paper says "most", "usually" or
 "generally", more than half of the cases must agree; where it says "often", a third; where it says "very
@@ -19,7 +19,7 @@ from experiments.reproduce.readings import SCHEMES
 POOR_BASES = ("naive_bayes", "boosted_trees")
 LOGISTIC = "logistic_regression"
 
-#: Which of our sets are of the kind a claim is about: the paper's, and those that stand in for them.
+#: Datasets of the kinds that the claims are about: the paper's, and those that stand in for them.
 FEW_CLASSES = ("optdigits", "letter")
 _OBJECTS = ("ALOI", "ILSVR2010", "omniglot", "kanji_fonts")
 TEXT = ("RCV1", "sector", "ODP-5K", "reuters52", "clinc150", "wordnet")
@@ -31,7 +31,7 @@ Means = Mapping[tuple[str, str, str, str], float]
 
 
 class Verdict(NamedTuple):
-    """Whether a claim holds (None: nothing to judge it by) and the numbers behind it."""
+    """Verdict on a claim (None: nothing to judge it by) and the numbers behind it."""
 
     holds: bool | None
     evidence: str
@@ -65,7 +65,7 @@ class PrintedMeans:
         return [dataset for dataset, schemes in found.items() if len(schemes) == wanted]
 
     def gain(self, metric: str, base: str, dataset: str, scheme: str, over: str = "none") -> float:
-        """How much better than another scheme, above 0 where it is: lower NLL, or higher accuracy."""
+        """Gain over another scheme, positive if better: lower NLL, or higher accuracy."""
         difference = self.value(metric, base, dataset, scheme) - self.value(metric, base, dataset, over)
         return round(-difference if metric == "nll" else difference, 3)
 

@@ -1,4 +1,4 @@
-"""What the results cost: trials, sizes, processor time and memory."""
+"""Costs of the results: trials, sizes, processor time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that a store of the paper's trials shows, as grids of words."""
+"""Grids of all that a store of the paper's trials shows: tables, agreement, claims, costs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def grids(results: Sequence[PaperResult], kinds: Sequence[TableKind], readings: 
     results : sequence of PaperResult
         As `PaperStore.rows` gives them.
     kinds : sequence of TableKind
-        Which of the paper's tables.
+        Tables of the paper to make.
     readings : sequence of str
         Under which readings; one without results gives nothing.
     """
@@ -91,7 +91,7 @@ def _lines_of(row: Row, base: str) -> Iterator[Line]:
 
 
 def _runs(fewest: int, most: int) -> str:
-    """How many runs the cells of a row are means of."""
+    """Number of runs behind the cells of a row, in words."""
     if fewest < most:
         return f"{fewest} to {most} runs"
     return "1 run" if most == 1 else f"{most} runs"
@@ -129,7 +129,7 @@ def signed(number: float) -> str:
 
 
 def grid_of_agreement(found: Agreement) -> Grid:
-    """How many cells agree, by base learner and dataset."""
+    """Numbers of cells that agree, by base learner and dataset."""
     counts = found.counts()
     datasets = list(dict.fromkeys(dataset for _, dataset in counts))
     bases = list(dict.fromkeys(base for base, _ in counts))
@@ -190,7 +190,7 @@ def _verdict(verdict: Verdict) -> tuple[Words, Words]:
 
 
 def grid_of_costs(reading: str, found: Sequence[Cost]) -> Grid:
-    """What was run, and what it took."""
+    """Trials, sizes, time and memory by dataset and base learner."""
     return Grid(
         f"costs/{reading}",
         f"What was run, the paper {READING_TITLES[reading]}: trials of all schemes, sizes, mean processor "

@@ -24,7 +24,7 @@ def measure(trial: PaperTrial, *, folds: int = 10, data_dir: Path | None = None)
     Parameters
     ----------
     trial : PaperTrial
-        What to run; the same trial gives the same numbers.
+        Trial to run; the same trial gives the same numbers.
     folds : int, default=10
         Folds of cross-validation, where the dataset has no standard split.
     data_dir : path, optional

@@ -21,7 +21,7 @@ class PaperCell:
     metric : str
         "nll" or "accuracy".
     base, dataset, scheme : str
-        Which classifier on which dataset.
+        Base learner, dataset and calibration scheme.
     mean, sd : float
         The printed numbers; a standard deviation of 0.00 means less than 0.005.
     mean_text : str
@@ -37,7 +37,7 @@ class PaperCell:
     mean_text: str
 
     def difference(self, mean: float) -> float:
-        """How far another mean lies above this one, in units of the standard deviation.
+        """Difference of another mean to this one, in units of the standard deviation.
 
         Examples
         --------

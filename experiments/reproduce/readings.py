@@ -49,7 +49,7 @@ BASES = tuple(BASE_LEARNERS)
 
 #: The paper's own datasets that anyone can have, on which its numbers can be read closely.
 SMALL = ("optdigits", "micromass", "letter")
-#: Where the text says Gaussian naive Bayes, and what stands in for one of them.
+#: Datasets with Gaussian naive Bayes according to the text, and the stand-in for one of them.
 GAUSSIAN = (*SMALL, "devanagari", "nhcd")
 #: Features of text for boosted trees, by a Gaussian random projection.
 PROJECTED = 1_000
@@ -57,7 +57,7 @@ PROJECTED = 1_000
 
 @dataclass(frozen=True)
 class Scheme:
-    """Where a nested dichotomy is calibrated; `internal` is the name of a binary calibrator."""
+    """Calibration scheme of a nested dichotomy; `internal` is the name of a binary calibrator."""
 
     title: str
     internal: str | None
@@ -142,7 +142,7 @@ def _base(trial: PaperTrial) -> Any:
 
 
 def preparation(trial: PaperTrial) -> dict[str, Any]:
-    """How the features are prepared: what `experiments.datasets.features` is to be told.
+    """Arguments of `experiments.datasets.features` that prepare the features of a trial.
 
     Counts of words get TF-IDF weights, and boosted trees get text through a random projection. Grey values
     are taken from 0 to 1. The three small sets are used as they are.

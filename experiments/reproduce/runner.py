@@ -30,9 +30,9 @@ def run(
     Parameters
     ----------
     trials : sequence of PaperTrial
-        What to run, in this order; trials of one dataset should follow each other.
+        Trials to run, in this order; trials of one dataset should follow each other.
     store : PaperStore
-        Where results are, and go.
+        Store of earlier and new results.
     folds : int, default=10
         Folds of cross-validation; one store takes one number.
     n_jobs : int, default=1

@@ -18,7 +18,7 @@ class PaperDataset:
     row : str
         The paper's dataset whose row it takes.
     stands_in : bool
-        Whether it is another dataset than the paper's.
+        True for a dataset other than the paper's.
     """
 
     dataset: str
@@ -27,16 +27,16 @@ class PaperDataset:
 
     @property
     def cross_validated(self) -> bool:
-        """Whether the paper cross-validated this row, rather than split it once."""
+        """True if the paper cross-validated this row, rather than split it once."""
         return self.row in CROSS_VALIDATED
 
     @property
     def title(self) -> str:
-        """What tables call it."""
+        """Title in tables."""
         return f"{self.dataset}, standing in for {self.row}" if self.stands_in else self.row
 
     def names(self) -> dict[str, str]:
-        """What machines call it."""
+        """Names for machines."""
         return {"dataset": self.dataset, "row": self.row}
 
 
@@ -61,7 +61,7 @@ def _subjects() -> tuple[PaperDataset, ...]:
 
 #: All of them, in the order of the paper's rows, each stand-in after the dataset it stands in for.
 PAPER_DATASETS = _subjects()
-#: What is run where no dataset is named: the paper's own where they are small and public, else stand-ins.
+#: Datasets that are run by default: the paper's own where they are small and public, else stand-ins.
 USUAL = tuple(each for each in PAPER_DATASETS if each.stands_in or each.row not in _STAND_INS)
 
 

@@ -100,7 +100,7 @@ def tell_plan(choice: PaperChoice, path: Path, jobs: int, *, as_json: bool) -> N
 
 
 def _known(path: Path, folds: int) -> list[PaperResult]:
-    """What the store holds; nothing where a run would make it, an error where a run would refuse it."""
+    """Stored results; none if a run would make the store; raise if a run would refuse it."""
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         return []
     with PaperStore(path, must_exist=True) as store:

@@ -24,13 +24,13 @@ class TableKind:
     Attributes
     ----------
     name : str
-        What it is called here.
+        Name in options, pages and files.
     metric : str
         "nll", of which less is better, or "accuracy", of which more is.
     bases : tuple of str
         The base learners in it.
     caption : str
-        What it shows.
+        Caption of the table.
     """
 
     name: str
@@ -58,7 +58,7 @@ TABLES = {
 
 
 class Place(NamedTuple):
-    """What the results behind one cell share."""
+    """Properties that the results behind one cell share."""
 
     reading: str
     base: str
@@ -93,7 +93,7 @@ class Cell:
     difference : float or None
         Ours less the paper's, in the paper's standard deviations; None for stand-ins.
     best, paper_best : bool
-        Whether it is the best of its row as printed, among ours and among the paper's.
+        True for the best of a row as printed, among ours and among the paper's.
     """
 
     ours: Aggregate | None
@@ -113,7 +113,7 @@ class Row:
 
     @property
     def runs(self) -> tuple[int, int]:
-        """How many results its cells are means of, the fewest and the most: the same where they compare."""
+        """Least and greatest number of results behind a cell; they are equal where the cells compare."""
         counts = [cell.ours.n for cell in self.cells if cell.ours is not None]
         return min(counts), max(counts)
 
@@ -224,7 +224,7 @@ def _difference(ours: Aggregate | None, paper: PaperCell, subject: PaperDataset)
 
 
 def _best(texts: Sequence[str | None], metric: str) -> list[bool]:
-    """Which are the best of a row, as printed: the reader sees ties as ties."""
+    """Mark the best of a row as printed, so that ties for the reader are ties here."""
     values = [float(text) for text in texts if text is not None]
     best = min(values) if metric == "nll" else max(values)
     return [text is not None and float(text) == best for text in texts]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, order=True)
 class PaperTrial(Trial):
-    """What is run, completely: the same trial gives the same numbers.
+    """Complete description of one run: the same trial gives the same numbers.
 
     Attributes
     ----------
@@ -25,12 +25,12 @@ class PaperTrial(Trial):
         The base learner, as the paper's tables call it: "logistic_regression", "naive_bayes" or
         "boosted_trees".
     reading : str
-        Which reading of the paper: see `experiments.reproduce.readings`.
+        Reading of the paper: see `experiments.reproduce.readings`.
     scheme : str
-        How it is calibrated, as the paper's tables call it: "none", "external_vs", "internal_ps",
+        Calibration scheme, as the paper's tables call it: "none", "external_vs", "internal_ps",
         "both_ps", "internal_ir" or "both_ir".
     repeat, fold : int
-        Which split of the dataset, and so which random tree.
+        Split of the dataset, which also determines the random tree.
     seed : int
         Seeds the splits and the trees; schemes and base learners share them.
     """
@@ -69,7 +69,7 @@ class PaperStore(ResultStore[PaperTrial, PaperResult]):
     path : path
         The file; made where there is none.
     must_exist : bool, default=False
-        Whether a missing or empty file is an error; nothing is then made.
+        Raise if the file is missing or empty, instead of making it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which datasets can be had: fetched once, before many processes ask for them."""
+"""Availability of datasets: each is fetched once, before many processes read it."""
 
 from __future__ import annotations
 

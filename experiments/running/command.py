@@ -24,7 +24,7 @@ _INTERRUPTED = 130
 
 
 def chosen(values: Collection[str] | None, accepted: Collection[str], option: str) -> list[str]:
-    """What was asked for, in the usual order; all where nothing was."""
+    """The requested values, in the order of `accepted`; all of them if none was requested."""
     for value in values or ():
         if value not in accepted:
             raise typer.BadParameter(
@@ -70,7 +70,7 @@ def run_watched(
     run : callable
         Runs them, told a `watcher`.
     store : ResultStore
-        Where the results are, and go.
+        Store of earlier and new results.
     n_jobs : int
         Processes, to judge the time by.
     prior : callable, optional

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import LabelArray, Matrix
     from experiments.running.memory import PeakMemory
 
-#: What scikit-learn's log_loss read smaller probabilities as, when the paper was written.
+#: Floor of probabilities in scikit-learn's log_loss when the paper was written.
 CLIP = 1e-15
 #: Bins of the calibration error.
 N_BINS = 20
@@ -38,14 +38,14 @@ class PreparedSplit(NamedTuple):
 
 
 def columns_of(classifier: Any, data: PreparedSplit, peak: PeakMemory) -> dict[str, Any]:
-    """Everything measured of a classifier on a split: the columns of `Result`, without the trial.
+    """Measure a classifier on a split: the columns of `Result`, without the trial.
 
     Parameters
     ----------
     classifier : NestedDichotomyClassifier
         Not yet fitted.
     data : PreparedSplit
-        What it is trained and tested on.
+        Training and test rows.
     peak : PeakMemory
         Since the trial began.
     """
@@ -78,7 +78,7 @@ def columns_of(classifier: Any, data: PreparedSplit, peak: PeakMemory) -> dict[s
 
 
 def _facts(classifier: Any, X: Matrix, y: LabelArray) -> RowFacts:
-    """What the metrics need to know of every row, from one chunk of predictions after another."""
+    """Facts about every row that the metrics are made of, from predictions chunk by chunk."""
     labels, n_rows = classifier.classes_, X.shape[0]
     step = max(1, _CHUNK_BYTES // (8 * len(labels)))
     chunks = (slice(start, start + step) for start in range(0, n_rows, step))

@@ -1,4 +1,4 @@
-"""What would be run, and how long it may take."""
+"""Plans: the trials that would be run, and an estimate of their time."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class TrialDataset(Protocol):
 
     @property
     def title(self) -> str:
-        """What people call it."""
+        """Title for people."""
 
     def names(self) -> dict[str, str]:
-        """What machines call it."""
+        """Names for machines."""
 
 
 class TrialChoice(Protocol):
-    """What is wanted: datasets, and trials on them."""
+    """Requested datasets, and trials on them."""
 
     @property
     def subjects(self) -> Sequence[TrialDataset]:
@@ -57,14 +57,14 @@ class Share:
 
 @dataclass(frozen=True)
 class Plan:
-    """What would be run.
+    """The trials that would be run, by dataset.
 
     Attributes
     ----------
     shares : tuple of Share
-        What of it falls to each dataset.
+        The trials of each dataset.
     seconds : float or None
-        How long it may take; None where nothing is known to judge it by.
+        Estimate of the time; None where there is nothing to estimate it from.
     """
 
     shares: tuple[Share, ...]
@@ -107,14 +107,14 @@ def plan_of(
     n_jobs: int,
     prior: Callable[[Kind], float] | None = None,
 ) -> Plan:
-    """What is left of a choice.
+    """Plan of the trials of a choice that have no result yet.
 
     Parameters
     ----------
     choice : TrialChoice
-        What is wanted.
+        The requested trials.
     known : sequence of results
-        What is finished, of this choice or another: all of it tells how long trials take.
+        Finished trials, of this choice or another; the estimate of the time is made from all of them.
     n_jobs : int
         Processes.
     prior : callable, optional

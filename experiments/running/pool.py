@@ -31,7 +31,7 @@ class WorkerKilledError(ChildProcessError):
 
 
 class Watcher(Protocol):
-    """Whoever wants to know how a run goes on."""
+    """Observer of a run."""
 
     def begin(self, waiting: Sequence[Trial]) -> None:
         """These trials are about to be run."""
@@ -58,7 +58,7 @@ class Silent:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """How a run ended: trials finished before it, finished by it, failed, and left for want of time."""
+    """Counts of trials: finished before the run, finished by it, failed, and left when the time was up."""
 
     already: int
     done: int
@@ -89,9 +89,9 @@ def run_all(
     Parameters
     ----------
     trials : sequence of trials
-        What to run, in this order; trials of one dataset should follow each other.
+        Trials to run, in this order; trials of one dataset should follow each other.
     store : ResultStore
-        Where results are, and go.
+        Store of earlier and new results.
     measure : callable
         From a trial to its result; it must be possible to send it to another process.
     n_jobs : int, default=1

@@ -1,4 +1,4 @@
-"""How a run goes on, told on a terminal or line by line."""
+"""Progress of a run, as a bar on a terminal or line by line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EVERY = 30.0
 
 
 class Account:
-    """What is done of a run, what is left, and how long that may take.
+    """Trials of a run that are done and left, and an estimate of the time left.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class LineWatcher:
     ----------
     account : Account
     stream : text stream, optional
-        Where to; by default standard error.
+        Output stream; by default standard error.
     every : float, default=30.0
         Seconds between lines.
     """

@@ -22,7 +22,7 @@ class Result(Generic[T]):
     Attributes
     ----------
     trial : Trial
-        What was run.
+        The trial that was run.
     nll, nll_unclipped : float
         Negative log-likelihood in nats, probabilities below 1e-15 read as 1e-15 as in the paper, and
         as they are.
@@ -41,7 +41,7 @@ class Result(Generic[T]):
     peak_memory_mb : float
         The most memory the process held during the trial, the dataset included, in 2**20 bytes.
     warnings : str
-        What the classifier warned of, each once, one in a line; empty where it did not.
+        Distinct warnings of the classifier, one per line; empty if there were none.
     finished_at : str
         When, in UTC, as ISO 8601.
     versions : str

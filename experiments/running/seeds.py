@@ -13,7 +13,7 @@ def derived_seed(*parts: str | int) -> int:
     Parameters
     ----------
     *parts : str or int
-        What the seed is for, such as the user's seed, a dataset's name and the number of a fold.
+        Purpose of the seed, such as the user's seed, a dataset's name and the number of a fold.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class ResultStore(Generic[T, R]):
     of : type
         The kind of result.
     must_exist : bool, default=False
-        Whether a missing or empty file is an error; nothing is then made.
+        Raise if the file is missing or empty, instead of making it.
     """
 
     def __init__(self, path: str | os.PathLike[str], of: type[R], *, must_exist: bool = False) -> None:
@@ -197,14 +197,14 @@ class ResultStore(Generic[T, R]):
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Everything inside happens, or nothing."""
+        """Commit all statements inside, or none."""
         with self._in_sentences(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             yield self._connection
 
     @contextmanager
     def _in_sentences(self) -> Iterator[None]:
-        """What SQLite reports, as a `StoreError` that says what to do."""
+        """Turn errors of SQLite into a `StoreError` that says what to do."""
         try:
             yield
         except sqlite3.DatabaseError as error:

@@ -1,4 +1,4 @@
-"""How long the trials that are left will take, judged by those that are done."""
+"""Estimates of the time that the remaining trials take, from the trials that are done."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from experiments.running.result import Result
     from experiments.running.trial import Trial
 
-#: What the time a trial takes depends on, the weightiest first.
+#: Properties of a trial that its running time depends on, the most important first.
 Kind: TypeAlias = tuple[str, ...]
 #: Likenesses of so many parts, dataset and learner, tell more than what was thought before.
 _CLOSE = 2
@@ -60,12 +60,12 @@ class TimeLeft:
 
 
 def kind_of(trial: Trial) -> Kind:
-    """What the time a trial takes depends on."""
+    """Properties of a trial that its running time depends on."""
     return trial.kind()
 
 
 def _likenesses(kind: Kind) -> Iterator[tuple[str, ...]]:
-    """What kinds may have in common, the closest first."""
+    """Prefixes of a kind, from all of it to none: the closest kinds share the longest."""
     return (kind[:shared] for shared in range(len(kind), -1, -1))
 
 

@@ -34,7 +34,7 @@ class Trial(ABC):
 
     @abstractmethod
     def kind(self) -> tuple[str, ...]:
-        """What the time it takes depends on, the weightiest first: the dataset and the learner lead."""
+        """Properties that its running time depends on, the dataset and the learner first."""
 
     @abstractmethod
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What the study says, in sentences made of its numbers."""
+"""Answers of the study, in sentences made of its numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOWERS = {
 
 
 def answers(found: Comparisons) -> str:
-    """Whether calibration gains carry over to other trees, and which tree and calibration are best."""
+    """Sentences on calibration of other trees than random ones, and on the best trees and calibrations."""
     return "".join(
         f"- {sentence}\n"
         for sentence in (
@@ -115,12 +115,12 @@ def _cases(change: Change) -> str:
 
 
 def omissions() -> str:
-    """What was left out, and why."""
+    """List of what was left out, with the reasons."""
     return "".join(f"- {limit.what}: {limit.reason}.\n" for limit in LIMITS)
 
 
 def coverage(found: Comparisons) -> str:
-    """How much there is a result of."""
+    """Numbers of trials and combinations, and their time."""
     keys = found.combinations()
     trials = [result for key in keys for result in found.results(key)]
     hours = sum(result.seconds for result in trials) / 3600

@@ -1,4 +1,4 @@
-"""Which trials make up the study, the cheap ones first."""
+"""Choice of the study's trials, the cheap ones first."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ SECONDS = {
     "wordnet": (6.0, 4.0, _NEVER),
     "kanji_fonts": (5.0, 2.5, _NEVER),
 }
-#: How many times longer it takes to judge many trees, or to train deep ones.
+#: Factor of the time where many trees are judged or deep ones trained.
 SLOWNESS = {"best-of-k": 8, "evolved": 50, "single": 8}
-#: How often what takes less than so many seconds is run; the rest, and structures that judge trees, once.
+#: Repeats of trials that take less than so many seconds; others, and structures that judge trees, run once.
 REPEATS, DEAR = 3, 0.7
 
 
@@ -49,23 +49,23 @@ class StudyDataset:
 
     @property
     def title(self) -> str:
-        """What tables call it."""
+        """Title in tables."""
         return self.dataset
 
     def names(self) -> dict[str, str]:
-        """What machines call it."""
+        """Names for machines."""
         return {"dataset": self.dataset}
 
 
 @dataclass(frozen=True)
 class StudyChoice:
-    """What to run: a part of the grid, or all of it.
+    """Trials to run: a part of the grid, or all of it.
 
     Attributes
     ----------
     datasets, learners, structures, calibrations : sequence of str
     repeats : int or None
-        How often everything is repeated; None: as `REPEATS` says.
+        Number of repeats of everything; None: as `REPEATS` says.
     seed : int
     """
 
@@ -104,7 +104,7 @@ class StudyChoice:
         return self.repeats or (1 if dear else REPEATS)
 
     def _turn(self, trial: StudyTrial) -> tuple[bool, bool, float, int]:
-        """Where it stands in the order; sorting keeps the order of what is equal."""
+        """Sort key of a trial; sorting is stable."""
         judges = trial.structure in limits.JUDGING
         return trial.repeat > 0, judges, seconds_of((trial.dataset, trial.learner, REFERENCE)), trial.repeat
 

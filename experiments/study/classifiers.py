@@ -31,7 +31,7 @@ CALIBRATIONS: dict[str, tuple[str | None, str | None]] = {
     "external": (None, "vector"),
     "both": ("platt", "vector"),
 }
-#: How labels name the groups that their classes are in, where they do.
+#: Settings of the hierarchy for labels that name the groups of their classes.
 HIERARCHIES: dict[str, dict[str, Any]] = {
     "onet_titles": {"levels": (2, 4, 6, 7)},  # 11-1011.00: two, three, five and six digits of the code
     "nhcd": {"delimiter": "_"},  # consonant_01, numeral_01, vowel_01

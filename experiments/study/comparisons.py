@@ -21,7 +21,7 @@ _ENOUGH = 5
 
 
 class Key(NamedTuple):
-    """What is repeated: everything of a trial but the repeat."""
+    """Properties of a trial that its repeats share."""
 
     dataset: str
     learner: str
@@ -30,7 +30,7 @@ class Key(NamedTuple):
 
 
 class Change(NamedTuple):
-    """How a calibration changes the NLL of a structure: of how many datasets it is known, and of them."""
+    """Change of the NLL by a calibration: number of cases, those with a lower NLL, and the median change."""
 
     datasets: int
     lowered: int
@@ -105,7 +105,7 @@ class Comparisons:
         return None if ratio is None else ratio - 1
 
     def change(self, learners: Sequence[str], structures: Sequence[str], calibration: str) -> Change | None:
-        """How a calibration changes the NLL over all datasets; None where nothing is known."""
+        """Change of the NLL by a calibration over all datasets; None where nothing is known."""
         keys = (
             Key(dataset, learner, structure, calibration)
             for dataset in self.datasets

@@ -1,4 +1,4 @@
-"""What the study's page is made of: sentences and tables by name, pictures and a long table as files."""
+"""Contents of the study's page: sentences and tables by name, pictures and a long table as files."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import LabelArray, Matrix
     from experiments.study.trial import StudyTrial
 
-#: Where a dataset has no test part of its own, one fold of so many, stratified, is held out.
+#: Stratified folds of a dataset without a test part of its own, one of which is held out.
 FOLDS = 4
 #: Features of text for boosted trees, by a Gaussian random projection.
 PROJECTED = 200
 
 
 def prepared(trial: StudyTrial, data_dir: Path | None) -> PreparedSplit:
-    """What the trial's classifier is trained and tested on; structures and calibrations share it."""
+    """Training and test rows of a trial; structures and calibrations share them."""
     return _prepared(trial.dataset, trial.learner, trial.repeat, trial.seed, data_dir)
 
 
@@ -48,7 +48,7 @@ def _prepared(name: str, learner: str, repeat: int, seed: int, data_dir: Path | 
 
 
 def _preparation(name: str, learner: str) -> dict[str, Any]:
-    """What `experiments.datasets.features` is told: naive Bayes gets the counts of words, others TF-IDF."""
+    """Arguments of `experiments.datasets.features`: naive Bayes gets counts of words, others TF-IDF."""
     if datasets.DATASETS.create(name).kind == "dense" or learner == "naive_bayes":
         return {}
     return {"weighting": "tfidf", "projection": PROJECTED if learner == "boosted_trees" else None}

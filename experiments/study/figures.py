@@ -125,7 +125,7 @@ def times(found: Comparisons) -> Any:
 
 
 def _leading(points: Mapping[str, tuple[float, float]]) -> set[str]:
-    """Those that no other is at once faster and better than."""
+    """Pareto front: those that no other is at once faster and better than."""
     return {
         name
         for name, (seconds, nll) in points.items()

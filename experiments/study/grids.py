@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from experiments.study.comparisons import Comparisons
 
-#: Where nothing was run.
+#: Cell of something that was not run.
 NOTHING = "–"
 #: Before and after: what the tables of single datasets show.
 SHOWN = ("none", "both")
@@ -35,7 +35,7 @@ def _of_learner(found: Comparisons, learner: str) -> Iterator[Grid]:
 
 
 def gains(found: Comparisons, learner: str) -> Grid:
-    """How each calibration changes the NLL of each structure."""
+    """Change of the NLL of each structure by each calibration."""
     calibrated = [each for each in CALIBRATIONS if each != "none"]
     header = ["structure", *(text for each in calibrated for text in (each, "lower in"))]
     return Grid(
@@ -87,7 +87,7 @@ def _nll(found: Comparisons, key: Key) -> str:
 
 
 def overview(found: Comparisons, learner: str) -> Grid:
-    """Everything else about each structure, over all datasets."""
+    """Accuracy, calibration error, depth and time of each structure, over all datasets."""
     return Grid(
         f"overview/{learner}",
         f"Compared with random trees, over all datasets: {BASE_LEARNERS[learner]}",
@@ -125,7 +125,7 @@ def _overview(found: Comparisons, learner: str, structure: str) -> Iterator[str]
 
 
 def _shown(found: Comparisons, learner: str, structure: str) -> list[list[Key]]:
-    """What there is before calibration, and after it."""
+    """Results before calibration, and after it."""
     return [
         [key for each in found.datasets if (key := Key(each, learner, structure, calibration)) in found]
         for calibration in SHOWN

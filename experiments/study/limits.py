@@ -1,4 +1,4 @@
-"""What of the whole grid is not run, or on fewer rows and classes, and why."""
+"""Parts of the grid that are not run, or on fewer rows and classes, with the reasons."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Limit:
     Attributes
     ----------
     what, reason : str
-        What is left out, and why, in words.
+        The part that is left out, and the reason, in words.
     datasets, learners, structures : tuple of str
-        Where it holds; an empty one means everywhere.
+        Parts of the grid where it holds; an empty one means everywhere.
     rows, classes : int, optional
         At most so many training rows and classes are used.
     left_out : bool
@@ -54,7 +54,7 @@ class Limit:
     left_out: bool = False
 
     def holds(self, dataset: str, learner: str, structure: str | None = None) -> bool:
-        """Whether it holds there; one for some structures does not hold for a base learner as a whole."""
+        """Return True if it holds there; one for some structures does not hold for a whole base learner."""
         return (
             (not self.datasets or dataset in self.datasets)
             and (not self.learners or learner in self.learners)
@@ -169,7 +169,7 @@ LIMITS = (
 
 
 def left_out(dataset: str, learner: str, structure: str) -> bool:
-    """Whether this is not run at all."""
+    """Return True if this is not run at all."""
     return any(limit.left_out for limit in _holding(dataset, learner, structure))
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MANY = (40, 4_000)
 #: Classes and rows that warm up the growing of a tree.
 _FEW = (10, 300)
-#: What is fitted in fewer seconds is fitted so many times more, and its time is the least.
+#: Fits shorter than so many seconds are repeated so many times; the least time counts.
 _SHORT, _MORE = 0.5, 2
 
 
@@ -34,7 +34,7 @@ def measure(trial: StudyTrial, *, data_dir: Path | None = None) -> StudyResult:
     Parameters
     ----------
     trial : StudyTrial
-        What to run; the same trial gives the same numbers.
+        Trial to run; the same trial gives the same numbers.
     data_dir : path, optional
         The folder of datasets, as in `experiments.datasets.load`.
 

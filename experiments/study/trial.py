@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, order=True)
 class StudyTrial(Trial):
-    """What is run, completely: the same trial gives the same numbers.
+    """Complete description of one run: the same trial gives the same numbers.
 
     Attributes
     ----------
@@ -24,11 +24,11 @@ class StudyTrial(Trial):
     learner : str
         The base learner: "logistic_regression", "naive_bayes" or "boosted_trees".
     structure : str
-        How the tree is grown: a name of `dichotomies.structures.STRUCTURES`.
+        Structure of the tree: a name of `dichotomies.structures.STRUCTURES`.
     calibration : str
-        Where it is calibrated: "none", "internal", "external" or "both".
+        Calibration: "none", "internal", "external" or "both".
     repeat : int
-        Which hold-out, where the dataset has no test part of its own; which random tree everywhere.
+        Number of the hold-out, where the dataset has no test part of its own, and of the random tree.
     seed : int
         Seeds all of it; structures share the rows, and calibrations share the trees.
     """
@@ -77,7 +77,7 @@ class StudyStore(ResultStore[StudyTrial, StudyResult]):
     path : path
         The file; made where there is none.
     must_exist : bool, default=False
-        Whether a missing or empty file is an error; nothing is then made.
+        Raise if the file is missing or empty, instead of making it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the registry knows of a dataset: what it is, where it comes from, how it becomes arrays."""
+"""Registry of datasets: description, origin and preparation of each."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class RawFile:
     Parameters
     ----------
     name : str
-        What it is called in the cache.
+        File name in the cache.
     url : str, optional
-        Where it is fetched; without one it must be put into the cache by hand.
+        Address; without one the file must be put into the cache by hand.
     sha256 : str, optional
         Its checksum, where one is publicly recorded.
     """
@@ -80,7 +80,7 @@ class Source:
         raise NotImplementedError(f"{name} cannot be built from a public source: {self.by_hand}.")
 
     def is_test(self, dataset: Dataset) -> BoolArray | None:  # noqa: ARG002  subclasses look at it
-        """Which rows are for testing, where we have to say it because nobody published it."""
+        """Mask of the test rows where no split is published."""
         return None
 
 

@@ -52,7 +52,7 @@ class Ilsvr2010(Source):
 
 
 def _histograms(file: Any, n_words: int) -> csr_array:
-    """How often each visual word is in each image."""
+    """Counts of the visual words in each image."""
     images = loadmat(file)["image_sbow"].ravel()
     words = [image["sbow"]["word"].ravel()[0].ravel() for image in images]
     counts = np.array([np.bincount(each, minlength=n_words) for each in words])
