@@ -185,6 +185,7 @@ DATASETS = {
     "nhcd": GaussianNB(var_smoothing=1e-3),
     "reuters52": MultinomialNB(),
     "clinc150": MultinomialNB(),
+    "omniglot_100": GaussianNB(var_smoothing=1e-2),
     "omniglot": GaussianNB(var_smoothing=1e-2),
     "kanji_fonts": GaussianNB(var_smoothing=1e-2),
     "wordnet": MultinomialNB(),

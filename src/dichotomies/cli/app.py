@@ -12,10 +12,7 @@ COMMANDS = {
     "evaluate": ("evaluate", "evaluate"),
     "report": ("report", "report"),
     "compare": ("compare", "compare"),
-    "reproduce": ("reproduce", "reproduce"),
-    "study": ("study", "study"),
     "show": ("show", "show"),
-    "datasets": ("datasets", "datasets"),
     "list": ("names", "list_registered"),
     "demo": ("demo", "demo"),
 }

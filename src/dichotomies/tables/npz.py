@@ -28,7 +28,7 @@ _CSR_PARTS = ("data", "indices", "indptr", "shape")
 class NpzFile(TableFile):
     """NumPy archive: ``X`` for dense data; ``data``, ``indices``, ``indptr``, ``shape`` for a CSR matrix.
 
-    The same form as the files of `dichotomies.datasets`. Further arrays are ignored. Nothing is unpickled.
+    Further arrays are ignored. Nothing is unpickled.
     """
 
     kind = "NPZ"
