@@ -95,15 +95,16 @@ def test_configurations_may_be_in_a_file(tmp_path):
         '[plain]\nexternal = "none"\n\n["two words"]\nparam.C = 10\ncalibration-size = "cross-fit"\n'
     )
     assert configurations([str(path)]) == {
-        "plain": Settings(external="none"),
-        "two words": Settings(param={"C": 10}, calibration_size="cross-fit"),
+        "plain": Settings(values={"external": "none"}),
+        "two words": Settings(param={"C": 10}, values={"calibration_size": "cross-fit"}),
     }
 
 
 def test_settings_are_read_as_numbers_truths_and_texts():
     params = "param.C=0.5 param.fit_intercept=false param.class_weight=balanced"
-    assert configurations([f"all: {params} ensemble=true cv=4 internal=none"])["all"] == Settings(
-        param={"C": 0.5, "fit_intercept": False, "class_weight": "balanced"}, ensemble=True, cv=4
+    assert configurations([f"all: {params} average_folds=true cv=4 internal=none"])["all"] == Settings(
+        param={"C": 0.5, "fit_intercept": False, "class_weight": "balanced"},
+        values={"average_folds": True, "cv": 4, "internal": "none"},
     )
 
 

@@ -147,8 +147,10 @@ def test_a_file_says_of_ensembles_what_options_say(tmp_path):
         '[same]\ntrees = 5\nmember-calibration = "none"\n'
     )
     assert configurations([str(path)]) == {
-        "pool": Settings(trees=5, max_features=0.3, bootstrap=True, member_calibration="vector"),
-        "same": Settings(trees=5, member_calibration="none"),
+        "pool": Settings(
+            trees=5, values={"max_features": 0.3, "bootstrap": True, "member_calibration": "vector"}
+        ),
+        "same": Settings(trees=5, values={"member_calibration": "none"}),
     }
 
 

@@ -40,7 +40,7 @@ def test_every_option_reaches_the_classifier(digit_files, tmp_path):
     }
     arguments = [each for pair in options.items() for each in pair]
     output = tmp_path / "m.model"
-    run("fit", digit_files.train, "--label", "digit", "-o", output, "--ensemble", "--quiet", *arguments)
+    run("fit", digit_files.train, "--label", "digit", "-o", output, "--average-folds", "--quiet", *arguments)
     fitted = load(output).classifier.get_params(deep=False)
     expected = {
         "structure": "class-balanced",

@@ -1,6 +1,8 @@
 """``dichotomies fit``: train a model on a file."""
 
+import inspect
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,24 +13,44 @@ from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.inputs import check_output, label_of, training_columns
 from dichotomies.cli.printing import plural, print_json, size_of
-from dichotomies.cli.settings import Settings, pairs_of
+from dichotomies.cli.settings import NONE, OF_ENSEMBLES, OPTIONS, Settings, pairs_of
 from dichotomies.cli.trees import facts_of_trees, trees_in_words
+from dichotomies.training.parameters import Declaration
 
 EXAMPLE = "Example: dichotomies fit titles.csv --label code --text title --output titles.model"
-_DEFAULT = Settings()
 
 
-def learning(*names: str, **settings: Any) -> Any:
-    """Declare a training option."""
-    return options.option(*names, panel=options.LEARNING, **({"show_default": True} | settings))
+def with_parameters(command: Callable[..., None]) -> Callable[..., None]:
+    """Decorator: replace ``**values`` of a command by an option for each parameter of the estimators."""
+    signature = inspect.signature(command)
+    own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    made = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(declared)
+        )
+        for name, declared in OPTIONS.items()
+    ]
+    command.__signature__ = signature.replace(parameters=[*own, *made])  # type: ignore[attr-defined]
+    return command
 
 
-def pooled(*names: str, **settings: Any) -> Any:
-    """Declare an option of ensembles."""
-    return options.option(*names, panel=options.POOLING, **settings)
+def _annotation(declared: Declaration) -> Any:
+    """Type and help of an option; its value is None where it was not given."""
+    option = declared.option
+    assert option is not None
+    flag = "--" + option.name.replace("_", "-")
+    panel = options.POOLING if option.name in OF_ENSEMBLES else options.LEARNING
+    if option.kind is bool:
+        return Annotated[bool | None, options.option(flag, panel=panel, help=option.help)]
+    default = NONE if declared.default is None else str(declared.default)
+    described = options.option(
+        flag, panel=panel, help=option.help, metavar=option.metavar, show_default=default
+    )
+    return Annotated[option.kind | None, described]
 
 
 @in_a_sentence
+@with_parameters
 def fit(
     data: options.Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
@@ -38,68 +60,38 @@ def fit(
     ignore: options.Ignore = None,
     weight: options.Weight = None,
     estimator: Annotated[
-        str, learning(metavar="NAME", help="The base learner at the nodes; 'dichotomies list' has the names.")
-    ] = _DEFAULT.estimator,
+        str,
+        options.option(
+            panel=options.LEARNING,
+            metavar="NAME",
+            help="The base learner at the nodes; 'dichotomies list' has the names.",
+            show_default=True,
+        ),
+    ] = Settings.estimator,
     param: Annotated[
         list[str] | None,
-        learning(
+        options.option(
+            panel=options.LEARNING,
             metavar="NAME=VALUE",
             help="A parameter of the base learner, such as C=10; may be repeated.",
-            show_default=False,
         ),
     ] = None,
-    structure: Annotated[
-        str,
-        learning(metavar="NAME", help="How to grow the tree, or a .json file with nested lists of labels."),
-    ] = _DEFAULT.structure,
-    internal: Annotated[
-        str, learning(metavar="NAME", help="How to calibrate every node.")
-    ] = _DEFAULT.internal,
-    external: Annotated[
-        str, learning(metavar="NAME", help="How to calibrate the whole tree, or the pool of several.")
-    ] = _DEFAULT.external,
-    cv: Annotated[int, learning(min=2, metavar="N", help="Folds of internal calibration.")] = _DEFAULT.cv,
-    ensemble: Annotated[
-        bool,
-        learning("--ensemble", help="Average the models of the folds at every node.", show_default=False),
-    ] = _DEFAULT.ensemble,
-    calibrated_nodes: Annotated[
-        str, learning(metavar="WHICH", help="Nodes to calibrate: all, depths as in 0,1,2, or a share, 0.5.")
-    ] = _DEFAULT.calibrated_nodes,
-    calibration_size: Annotated[
-        str, learning(metavar="SHARE", help="Rows held out for external calibration, or cross-fit.")
-    ] = str(_DEFAULT.calibration_size),
-    learner: Annotated[
-        str, learning(metavar="NAME", help="How all nodes are trained; auto finds the fastest way.")
-    ] = _DEFAULT.learner,
-    seed: Annotated[int, learning(min=0, metavar="N", help="Seed of all that is random.")] = _DEFAULT.seed,
+    seed: Annotated[
+        int,
+        options.option(
+            panel=options.LEARNING, min=0, metavar="N", help="Seed of all that is random.", show_default=True
+        ),
+    ] = Settings.seed,
     trees: Annotated[
         int,
-        learning(min=1, metavar="N", help="Trees; more than one are an ensemble, whose answers are pooled."),
-    ] = _DEFAULT.trees,
-    max_features: Annotated[
-        float | None,
-        pooled(
-            metavar="SHARE", help="Features that each tree is grown on, drawn at random.", show_default="0.5"
+        options.option(
+            panel=options.LEARNING,
+            min=1,
+            metavar="N",
+            help="Trees; more than one are an ensemble, whose probabilities are pooled.",
+            show_default=True,
         ),
-    ] = _DEFAULT.max_features,
-    bootstrap: Annotated[
-        bool, pooled("--bootstrap", help="Train each tree on a bootstrap sample of the rows.")
-    ] = _DEFAULT.bootstrap,
-    pooling: Annotated[
-        str | None,
-        pooled(
-            metavar="geometric|arithmetic",
-            help="Which mean of the trees' probabilities to take.",
-            show_default="geometric",
-        ),
-    ] = _DEFAULT.pooling,
-    member_calibration: Annotated[
-        str | None,
-        pooled(
-            metavar="NAME", help="How to calibrate each tree before they are pooled.", show_default="none"
-        ),
-    ] = _DEFAULT.member_calibration,
+    ] = Settings.trees,
     jobs: options.Jobs = None,
     format: options.Format = None,  # noqa: A002
     delimiter: options.Delimiter = None,
@@ -108,29 +100,14 @@ def fit(
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
+    **values: Any,
 ) -> None:
     """Fit a classifier to a file and save it.
 
     Every numeric column is a feature, unless it is named otherwise; labels are kept as they are in the file.
     """
-    settings = Settings(
-        estimator=estimator,
-        param=pairs_of(param or []),
-        structure=structure,
-        internal=internal,
-        external=external,
-        cv=cv,
-        ensemble=ensemble,
-        calibrated_nodes=calibrated_nodes,
-        calibration_size=calibration_size,
-        learner=learner,
-        seed=seed,
-        trees=trees,
-        max_features=max_features,
-        bootstrap=bootstrap,
-        pooling=pooling,
-        member_calibration=member_calibration,
-    ).checked()
+    given = {name: value for name, value in values.items() if value is not None}
+    settings = Settings(estimator, pairs_of(param or []), seed, trees, given).checked()
     from dichotomies.tables import TableModel, open_table
 
     check_output(output)

@@ -1,99 +1,72 @@
-"""`Settings`: the parameters of a classifier on the command line and in TOML files."""
+"""`Settings`: the parameters of a classifier as they are written on the command line and in TOML files."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from dichotomies.cli.estimators import ESTIMATORS, estimator_named
+from dichotomies.training.parameters import EnsembleParameters, TreeParameters, declarations
 
 if TYPE_CHECKING:
     from dichotomies.tables import Table
+    from dichotomies.training.parameters import Declaration
 
 NONE = "none"
 
+#: Parameters that have an option, by its name.
+OPTIONS = {each.option.name: each for each in declarations(EnsembleParameters) if each.option is not None}
+#: Options of parameters that only an ensemble has.
+OF_ENSEMBLES = OPTIONS.keys() - {each.option.name for each in declarations(TreeParameters) if each.option}
+
 
 class SettingsError(ValueError):
-    """An unknown setting, or an invalid value; the message is a sentence."""
+    """A setting that does not exist, or cannot have this value; the message is a sentence."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a classifier; names and defaults are those of the estimators, shortened.
+    """Configuration of a classifier.
 
     Attributes
     ----------
+    estimator : str
+        Name of the base learner.
     param : dict
         Parameters of the base learner.
-    structure : str
-        The name of a structure, or a .json file with nested lists of labels.
-    internal, external : str
-        The names of calibrators; "none" for none.
-    calibrated_nodes : str, float or list of int
-        "all", a share of the nodes, or depths, as in "0,1,2".
+    seed : int
+        The random state.
     trees : int
-        1 for a `NestedDichotomyClassifier`, more for a `NestedDichotomyEnsemble` of that size.
-    max_features, bootstrap, pooling, member_calibration : float, bool, str, str
-        Parameters of ensembles only; None (False) for the ensemble's own default.
+        1 for a `NestedDichotomyClassifier`, more for a `NestedDichotomyEnsemble` of so many.
+    values : dict
+        Values of other parameters, by the names of their options (`OPTIONS`); the rest keep their defaults.
     """
 
     estimator: str = "logistic"
     param: dict[str, Any] = field(default_factory=dict)
-    structure: str = "auto"
-    internal: str = NONE
-    external: str = "vector"
-    cv: int = 3
-    ensemble: bool = False
-    calibrated_nodes: Any = "all"
-    calibration_size: Any = 0.1
-    learner: str = "auto"
     seed: int = 0
     trees: int = 1
-    max_features: Any = None
-    bootstrap: bool = False
-    pooling: str | None = None
-    member_calibration: str | None = None
+    values: dict[str, Any] = field(default_factory=dict)
 
     def checked(self) -> "Settings":
-        """Return self; raise if a name does not exist or a single tree has ensemble settings."""
-        from dichotomies.calibrators.binary import BINARY
-        from dichotomies.calibrators.multiclass import MULTICLASS
-        from dichotomies.inference.pooling import POOLINGS
-        from dichotomies.learners import LEARNERS
-        from dichotomies.structures import STRUCTURES
-
-        _check("estimator", self.estimator, [*ESTIMATORS])
-        _check("internal calibration", self.internal, [NONE, *BINARY.names()])
-        _check("external calibration", self.external, [NONE, *MULTICLASS.names()])
-        _check("member calibration", self.member_calibration or NONE, [NONE, *MULTICLASS.names()])
-        _check("pooling", self.pooling or "geometric", [*POOLINGS])
-        _check("learner", self.learner, ["auto", *LEARNERS.names()])
-        if not self.structure.endswith(".json"):
-            _check("structure", self.structure, STRUCTURES.names())
+        """Return itself; raise if a name in it does not exist, or an ensemble's setting is without one."""
+        _check_name("estimator", self.estimator, [*ESTIMATORS])
         for name in self.param:
-            _check(f"{self.estimator} parameter", name, _parameters(self.estimator))
-        self._check_trees()
-        return self
-
-    def _check_trees(self) -> None:
+            _check_name(f"{self.estimator} parameter", name, _parameters(self.estimator))
+        for name, value in self.values.items():
+            _check_choice(OPTIONS[name], value)
         if self.trees < 1:
             raise SettingsError(f"There must be one tree or more, got trees={self.trees}.")
-        if self.trees == 1 and self._of_ensemble():
+        of_ensembles = [name for name in self.values if name in OF_ENSEMBLES]
+        if self.trees == 1 and of_ensembles:
             raise SettingsError(
-                f"Only an ensemble of several trees has the setting {next(iter(self._of_ensemble()))!r}; say "
+                f"Only an ensemble of several trees has the setting {of_ensembles[0]!r}; say "
                 "how many (--trees 10, or trees=10 in a configuration), or leave it out."
             )
-
-    def _of_ensemble(self) -> dict[str, Any]:
-        """Return the ensemble parameters that were set."""
-        given = {
-            "max_features": self.max_features,
-            "bootstrap": self.bootstrap or None,
-            "pooling": self.pooling,
-            "member_calibration": self.member_calibration,
-        }
-        return {name: value for name, value in given.items() if value is not None}
+        return self
 
     def estimator_for(self, *, sparse: bool) -> Any:
         """Return the base learner."""
@@ -103,50 +76,63 @@ class Settings:
         """Return the unfitted classifier for a table."""
         from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
 
-        common = {
-            "estimator": self.estimator_for(sparse=bool(table.texts) or hasattr(table.X, "indptr")),
-            "structure": _structure(self.structure, text_labels=table.labels.dtype.kind == "U"),
-            "internal_calibration": _or_none(self.internal),
-            "external_calibration": _or_none(self.external),
-            "cv": self.cv,
-            "ensemble": self.ensemble,
-            "calibrated_nodes": _nodes(self.calibrated_nodes),
-            "calibration_size": _number_or_text(self.calibration_size),
-            "learner": self.learner,
-            "n_jobs": n_jobs,
-            "random_state": self.seed,
-            "verbose": verbose,
-        }
+        values = {OPTIONS[name].name: _READERS.get(name, _or_none)(v) for name, v in self.values.items()}
+        if "structure" in values:
+            values["structure"] = _structure(values["structure"], text_labels=table.labels.dtype.kind == "U")
+        values["estimator"] = self.estimator_for(sparse=bool(table.texts) or hasattr(table.X, "indptr"))
+        values |= {"n_jobs": n_jobs, "random_state": self.seed, "verbose": verbose}
         if self.trees == 1:
-            return NestedDichotomyClassifier(**common)
-        own = {name: _or_none(value) for name, value in self._of_ensemble().items()}
-        return NestedDichotomyEnsemble(n_estimators=self.trees, **own, **common)
+            return NestedDichotomyClassifier(**values)
+        return NestedDichotomyEnsemble(n_estimators=self.trees, **values)
 
-    def changed(self, **values: Any) -> "Settings":
-        """Return a copy with other values; dashes become underscores, and ``param.C`` is the parameter C."""
-        known = {each.name: each for each in fields(self)}
-        changes: dict[str, Any] = {"param": dict(self.param)}
-        for name, value in values.items():
+    def changed(self, **changes: Any) -> "Settings":
+        """Return a copy with other values; dashes in names are underscores, ``param.C`` is parameter C."""
+        own = {each.name: each.type for each in fields(self) if each.name not in ("param", "values")}
+        param, values, others = dict(self.param), dict(self.values), {}
+        for name, value in changes.items():
             first, dot, rest = name.replace("-", "_").partition(".")
             if first == "param" and (dot or isinstance(value, dict)):
-                changes["param"] |= {rest: value} if dot else value
-            elif first in known and first != "param" and not dot:
-                changes[first] = _of_kind(name, value, known[first].type)
+                param |= {rest: value} if dot else value
+            elif first in own and not dot:
+                others[first] = _of_kind(name, value, own[first])
+            elif first in OPTIONS and not dot:
+                values[first] = _of_kind(name, value, _kind(OPTIONS[first]))
             else:
+                names = ["estimator", "param", *OPTIONS, "seed", "trees"]
                 raise SettingsError(
-                    f"There is no setting {name!r}; choose from {', '.join(known)} (param.C is the parameter "
-                    f"C of the estimator).{_meant(name, list(known))}"
+                    f"There is no setting {name!r}; choose from {', '.join(names)} (param.C is the parameter "
+                    f"C of the estimator).{_meant(name, names)}"
                 )
-        return replace(self, **changes)
+        return replace(self, param=param, values=values, **others)
+
+
+def _kind(declared: "Declaration") -> Any:
+    """Type of a setting's value; None where it is written in several ways."""
+    assert declared.option is not None
+    return None if declared.option.name in _READERS or declared.option.kind is float else declared.option.kind
+
+
+def _check_choice(declared: "Declaration", value: Any) -> None:
+    option = declared.option
+    assert option is not None
+    if not option.names or str(value).endswith(".json"):
+        return
+    module, _, attribute = option.names.partition(":")
+    registry = getattr(import_module(module), attribute)
+    names = [*(registry.names() if hasattr(registry, "names") else registry)]
+    extra = [] if declared.default in names else [NONE if declared.default is None else declared.default]
+    if declared.kind.endswith("or None"):
+        extra = [NONE]
+    _check_name(declared.name.replace("_", " "), value, [*extra, *names])
 
 
 def _parameters(estimator: str) -> list[str]:
-    """Return the names of a base learner's parameters, for dense and sparse data."""
+    """Return the names of a base learner's parameters, for dense and for sparse data."""
     learners = [estimator_named(estimator, {}, sparse=sparse) for sparse in (False, True)]
     return sorted({name for learner in learners for name in learner.get_params()})
 
 
-def _check(what: str, name: str, names: list[str]) -> None:
+def _check_name(what: str, name: str, names: list[str]) -> None:
     if name not in names:
         raise SettingsError(
             f"There is no {what} {name!r}; choose from {', '.join(names)}.{_meant(name, names)}"
@@ -164,7 +150,7 @@ def value_of(text: str) -> Any:
 
 
 def pairs_of(texts: list[str]) -> dict[str, Any]:
-    """Parse texts such as ``C=10`` to values by name."""
+    """Parse texts like ``C=10`` into values by name."""
     pairs = {}
     for text in texts:
         name, sign, value = text.partition("=")
@@ -175,22 +161,21 @@ def pairs_of(texts: list[str]) -> dict[str, Any]:
 
 
 def _of_kind(name: str, value: Any, kind: Any) -> Any:
-    """Return the value; raise if its type is not the field's. None is accepted for calibrator names."""
-    plain = next(iter(get_args(kind)), kind)  # of `str | None`, str
-    if plain is str and value is None:
+    """Return the value; raise if it is of another kind. The name "none" may have been parsed as None."""
+    if kind is str and value is None:
         return NONE
-    if plain in (str, bool, int) and type(value) is not plain:
-        wanted = {str: "a name", bool: "true or false", int: "a whole number"}[plain]
+    if kind in (str, bool, int) and type(value) is not kind:
+        wanted = {str: "a name", bool: "true or false", int: "a whole number"}[kind]
         raise SettingsError(f"The setting {name!r} must be {wanted}, got {value!r}.")
     return value
 
 
 def _or_none(name: Any) -> Any:
-    return None if name == NONE else name
+    return None if isinstance(name, str) and name == NONE else name
 
 
-def _structure(given: str, *, text_labels: bool) -> Any:
-    """Return the name of a structure, or the tree in a file, with its labels as text if `text_labels`."""
+def _structure(given: Any, *, text_labels: bool) -> Any:
+    """Return the name of a structure, or the tree in a file; 7 in it is the label "7" if labels are text."""
     if not given.endswith(".json"):
         return given
     number = str if text_labels else None
@@ -215,6 +200,10 @@ def _nodes(given: Any) -> Any:
 
 def _number_or_text(given: Any) -> Any:
     return value_of(given) if isinstance(given, str) else given
+
+
+#: Readers of values that are written in several ways, by option.
+_READERS: dict[str, Callable[[Any], Any]] = {"calibrated_nodes": _nodes, "calibration_size": _number_or_text}
 
 
 def _meant(name: str, names: list[str]) -> str:

@@ -19,21 +19,33 @@ C = TypeVar("C", bound=type)
 
 
 class Option(NamedTuple):
-    """A parameter on the command line.
+    """A parameter on the command line and in configurations.
 
     Attributes
     ----------
     name : str
-        Name of the option and of the setting in configurations.
+        Name of the option.
     help : str
         One sentence.
     metavar : str
-        Placeholder of the value; empty for a flag.
+        Placeholder of the value.
+    kind : type
+        Type of the value; bool for a flag.
+    names : str
+        Registry of the names that may be given, as ``module:attribute``; empty for other values.
     """
 
     name: str
     help: str
     metavar: str = "NAME"
+    kind: type = str
+    names: str = ""
+
+
+_BINARY, _MULTICLASS = (
+    "dichotomies.calibrators.binary:BINARY",
+    "dichotomies.calibrators.multiclass:MULTICLASS",
+)
 
 
 class Declaration(NamedTuple):
@@ -106,7 +118,11 @@ class TreeParameters:
         tree itself, which must have a leaf for every label in `y` (leaves of labels that do not occur are
         left out). Give a very deep tree as a `ClassTree`: Python cannot copy lists nested many hundred
         levels deep, as scikit-learn's `clone` must.""",
-        Option("structure", "How to grow the tree, or a .json file with nested lists of labels."),
+        Option(
+            "structure",
+            "How to grow the tree, or a .json file with nested lists of labels.",
+            names="dichotomies.structures:STRUCTURES",
+        ),
     )
     _: KW_ONLY
     internal_calibration: Any = parameter(
@@ -114,7 +130,7 @@ class TreeParameters:
         "str, BinaryCalibrator or None",
         """Calibration of every node, on out-of-fold scores: "platt", "isotonic", "beta", "venn-abers",
         "temperature", "auto" (chosen per node), or an object.""",
-        Option("internal", "Calibration of every node."),
+        Option("internal", "Calibration of every node.", names=_BINARY),
     )
     external_calibration: Any = parameter(
         "vector",
@@ -122,14 +138,14 @@ class TreeParameters:
         """Calibration of the class probabilities of the whole tree, or of the pool of several: "vector"
         (penalised vector scaling), "vector-ml" (the paper's), "temperature", "bias-temperature", "matrix",
         "dirichlet", "isotonic", "auto", or an object.""",
-        Option("external", "Calibration of the whole tree, or of the pool of several."),
+        Option("external", "Calibration of the whole tree, or of the pool of several.", names=_MULTICLASS),
     )
     cv: Any = parameter(
         3,
         "int, splitter or iterable of (train, test)",
         """Folds of internal calibration and of "cross-fit", the same for all trees. Classes with fewer rows
         than folds are allowed.""",
-        Option("cv", "Folds of internal calibration.", "N"),
+        Option("cv", "Folds of internal calibration.", "N", int),
     )
     average_folds: bool = parameter(
         False,
@@ -137,7 +153,7 @@ class TreeParameters:
         """With internal calibration: False trains the nodes once more on all rows and calibrates them on the
         pooled out-of-fold scores; True averages the models of the folds at every node, each with a
         calibrator of its own.""",
-        Option("average_folds", "Average the models of the folds at every node.", ""),
+        Option("average_folds", "Average the models of the folds at every node.", kind=bool),
     )
     calibrated_nodes: Any = parameter(
         "all",
@@ -161,7 +177,11 @@ class TreeParameters:
         """Way to train all nodes. "auto" takes a fast way that gives what one clone of `estimator` per node
         would give, where there is one for this estimator and its parameters, and the clones otherwise;
         `learner_` says which and why. "clones" always trains clones.""",
-        Option("learner", "Way to train all nodes; auto finds the fastest."),
+        Option(
+            "learner",
+            "Way to train all nodes; auto finds the fastest.",
+            names="dichotomies.learners:LEARNERS",
+        ),
     )
     n_jobs: int | None = parameter(
         None,
@@ -188,7 +208,11 @@ class EnsembleParameters(TreeParameters):
         "str or structure",
         """Structure of the trees; "auto" is "random-pair" here. Deterministic structures give different
         trees as well, because each tree sees other features.""",
-        Option("structure", "How to grow the trees, or a .json file with nested lists of labels."),
+        Option(
+            "structure",
+            "How to grow the tree, or a .json file with nested lists of labels.",
+            names="dichotomies.structures:STRUCTURES",
+        ),
     )
     _: KW_ONLY
     n_estimators: int = parameter(10, "int", "Number of trees.")
@@ -197,24 +221,34 @@ class EnsembleParameters(TreeParameters):
         "float",
         """Share of the features, drawn at random, that each tree is grown on. The nodes are trained on all
         features.""",
-        Option("max_features", "Share of the features that each tree is grown on, drawn at random.", "SHARE"),
+        Option(
+            "max_features",
+            "Share of the features that each tree is grown on, drawn at random.",
+            "SHARE",
+            float,
+        ),
     )
     bootstrap: bool = parameter(
         False,
         "bool",
         """Train each tree's nodes on a bootstrap sample of the rows of every class; trees then share no
         nodes. The base learner must take sample weights.""",
-        Option("bootstrap", "Train each tree on a bootstrap sample of the rows.", ""),
+        Option("bootstrap", "Train each tree on a bootstrap sample of the rows.", kind=bool),
     )
     pooling: str = parameter(
         "geometric",
         '"geometric" or "arithmetic"',
         "Mean of the trees' probabilities; the geometric one is normalised.",
-        Option("pooling", "Mean of the trees' probabilities.", "geometric|arithmetic"),
+        Option(
+            "pooling",
+            "Mean of the trees' probabilities.",
+            "geometric|arithmetic",
+            names="dichotomies.inference.pooling:POOLINGS",
+        ),
     )
     member_calibration: Any = parameter(
         None,
         "str, MulticlassCalibrator or None",
         "Calibration of each tree's class probabilities before they are pooled.",
-        Option("member_calibration", "Calibration of each tree before pooling."),
+        Option("member_calibration", "Calibration of each tree before pooling.", names=_MULTICLASS),
     )
