@@ -21,7 +21,7 @@ from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
 from dichotomies.inference.prediction import log_proba_of, most_probable, top_k
 from dichotomies.learners import NodeTask, choose, input_dtypes
 from dichotomies.persistence import save
-from dichotomies.persistence.checks import expect, expect_fitted_on, expect_type
+from dichotomies.persistence.checks import Array, Optional, Part, Size, declares, expect
 from dichotomies.report import make
 from dichotomies.structures import GrowingTask
 from dichotomies.training.judging import LearnerJudge
@@ -41,6 +41,18 @@ if TYPE_CHECKING:
     from dichotomies.tree.forest import Forest
 
 
+#: The declaration of a fitted multiclass calibrator, or None.
+CALIBRATOR = Optional(Part(MulticlassCalibrator, "n_classes"))
+
+
+@declares(
+    learner_=str,
+    n_features_in_=Size("n_features"),
+    feature_names_in_=Optional(Array("label", "n_features"), may_be_missing=True),
+    classes_=Array("label", "n_classes", same="classes"),
+    external_calibrator_=CALIBRATOR,
+    n_jobs=Optional(Integral),
+)
 class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     """Base class of the classifiers made of nested dichotomies.
 
@@ -282,19 +294,9 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC
         check_is_fitted(self)
         save(self, path)
 
-    def _check_calibrator(self, calibrator: Any, name: str) -> None:
-        """Refuse anything that comes from a file but a calibrator of these classes, or None."""
-        if calibrator is not None:
-            expect_type(calibrator, MulticlassCalibrator, name)
-            expect(calibrator.n_classes_ == len(self.classes_), "all classes are calibrated")
-
-    def _check_face(self) -> None:
-        """Refuse fitted attributes that every subclass has, where they do not fit together."""
-        expect_type(self.classes_, np.ndarray, "classes_")
-        expect(len(self.classes_) > 1, "there are two classes or more")
-        expect_fitted_on(self)
-        expect_type(self.learner_, str, "learner_")
-        expect_type(0 if self.n_jobs is None else self.n_jobs, Integral, "n_jobs")
+    def check_relations(self, names: dict[str, Any]) -> None:
+        """Raise unless there are classes and a base learner; see `dichotomies.persistence.checks`."""
+        expect(names["n_classes"] > 1, "there are two classes or more")
         self._accepted()
 
     def _validated_for_prediction(self, X: Matrix) -> Matrix:

@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from dichotomies.estimators.base import DichotomyEstimator
 from dichotomies.inference.prediction import TreeModel
 from dichotomies.inference.scorers import AveragedScorer, base_scorers
-from dichotomies.learners import GenericScorer, expect_fits
+from dichotomies.learners import GenericScorer
+from dichotomies.learners.base import SCORER
 from dichotomies.persistence import Estimator, savable
-from dichotomies.persistence.checks import expect, expect_type
+from dichotomies.persistence.checks import Part
 from dichotomies.structures import resolve
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
@@ -24,7 +25,12 @@ if TYPE_CHECKING:
     from dichotomies.training.train import Trained
 
 
-@savable("nested-dichotomy-classifier", Estimator(["_scorer"]))
+@savable(
+    "nested-dichotomy-classifier",
+    Estimator(["_scorer"]),
+    tree_=Part(ClassTree, "n_nodes", "classes"),
+    _scorer=SCORER,
+)
 class NestedDichotomyClassifier(DichotomyEstimator):
     """A binary tree over the classes with a binary classifier at every node.
 
@@ -154,17 +160,6 @@ class NestedDichotomyClassifier(DichotomyEstimator):
     @property
     def _model(self) -> Model:
         return TreeModel(self.tree_, self._scorer, self.external_calibrator_)
-
-    def check_loaded(self) -> None:
-        """Refuse fitted attributes that do not fit together; see `dichotomies.persistence`."""
-        if not hasattr(self, "learner_"):
-            return
-        self._check_face()
-        expect(hasattr(self, "tree_") and hasattr(self, "_scorer"), "there are a tree and its nodes")
-        expect_type(self.tree_, ClassTree, "tree_")
-        expect(np.array_equal(self.tree_.classes, self.classes_), "the tree is one over the classes")
-        expect_fits(self._scorer, self.tree_.n_nodes, self.n_features_in_)
-        self._check_calibrator(self.external_calibrator_, "external_calibrator_")
 
     @property
     def estimators_(self) -> list[Any]:

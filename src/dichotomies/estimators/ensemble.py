@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies.estimators.base import DichotomyEstimator, check_whole, multiclass_calibrator
+from dichotomies.estimators.base import CALIBRATOR, DichotomyEstimator, check_whole, multiclass_calibrator
 from dichotomies.inference.pooling import POOLINGS
 from dichotomies.inference.prediction import ImpliedScorer, PooledModel
-from dichotomies.learners import expect_fits, takes_weight
+from dichotomies.learners import takes_weight
+from dichotomies.learners.base import SCORER
 from dichotomies.persistence import Estimator, savable
-from dichotomies.persistence.checks import expect, expect_type
+from dichotomies.persistence.checks import Each, Part, Such
 from dichotomies.structures import resolve
 from dichotomies.structures.auto import Auto
 from dichotomies.tree.forest import Forest
@@ -28,7 +29,14 @@ if TYPE_CHECKING:
     from dichotomies.tree import ClassTree
 
 
-@savable("nested-dichotomy-ensemble", Estimator(["_forest", "_nodes"]))
+@savable(
+    "nested-dichotomy-ensemble",
+    Estimator(["_forest", "_nodes"]),
+    _forest=Part(Forest, "n_trees", "classes", n_different="n_nodes"),
+    _nodes=SCORER,
+    member_calibrators_=Each(CALIBRATOR, "n_trees", may_be_empty=True),
+    pooling_=Such(POOLINGS.__contains__, "is a way to pool"),
+)
 class NestedDichotomyEnsemble(DichotomyEstimator):
     """Several different trees over the classes, whose probabilities are pooled.
 
@@ -247,24 +255,6 @@ class NestedDichotomyEnsemble(DichotomyEstimator):
     def _scorer(self) -> Scorer:
         """The log-odds that the pooled probabilities imply at the nodes of `tree_`."""
         return ImpliedScorer(self.tree_, self._uncalibrated)
-
-    def check_loaded(self) -> None:
-        """Refuse fitted attributes that do not fit together; see `dichotomies.persistence`."""
-        if not hasattr(self, "learner_"):
-            return
-        self._check_face()
-        expect(hasattr(self, "_forest") and hasattr(self, "_nodes"), "there are trees and their nodes")
-        expect_type(self._forest, Forest, "_forest")
-        expect(np.array_equal(self.tree_.classes, self.classes_), "the trees are ones over the classes")
-        expect_fits(self._nodes, self._forest.n_different, self.n_features_in_)
-        expect_type(self.member_calibrators_, list, "member_calibrators_")
-        expect(
-            len(self.member_calibrators_) in (0, len(self._forest.trees)), "all trees are calibrated, or none"
-        )
-        for calibrator in self.member_calibrators_:
-            self._check_calibrator(calibrator, "a member's calibrator")
-        self._check_calibrator(self.external_calibrator_, "external_calibrator_")
-        expect(self.pooling_ in POOLINGS, "the way to pool is known")
 
 
 def _check_share(value: object) -> None:

@@ -10,7 +10,6 @@ from dichotomies.learners.base import (
     Scorer,
     Unsupported,
     Wanted,
-    expect_fits,
 )
 from dichotomies.learners.choice import choose
 from dichotomies.learners.generic import GenericLearner, GenericScorer, input_dtypes, takes_weight
@@ -28,7 +27,6 @@ __all__ = [
     "Unsupported",
     "Wanted",
     "choose",
-    "expect_fits",
     "input_dtypes",
     "takes_weight",
 ]

@@ -13,7 +13,7 @@ import numpy as np
 from dichotomies._common.parallel import Progress, even_batches, run
 from dichotomies._common.registry import Registry
 from dichotomies.persistence import CATALOGUE
-from dichotomies.persistence.checks import expect
+from dichotomies.persistence.checks import Part, Such
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -53,17 +53,9 @@ class NodeScorer(Scorer, Protocol):
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``, shape (n_pairs,)."""
 
-    def check_fits(self, n_nodes: int, n_features: int) -> None:
-        """Refuse to be for another tree or other rows, or to have parts that do not fit together.
 
-        Kernels trust what they are given, so a scorer that comes from a file is asked first.
-        """
-
-
-def expect_fits(scorer: Any, n_nodes: int, n_features: int) -> None:
-    """Refuse anything that comes from a file but a scorer of these nodes and features."""
-    expect(hasattr(scorer, "check_fits") and hasattr(scorer, "log_odds"), "there are trained nodes")
-    scorer.check_fits(n_nodes, n_features)
+#: The declaration of a scorer that is part of another object; see `dichotomies.persistence.checks`.
+SCORER = Part(Such(lambda it: hasattr(it, "log_odds"), "scores rows"), "n_nodes", "n_features")
 
 
 class OwnPairs(NamedTuple):

@@ -14,7 +14,7 @@ from dichotomies._common.registry import Registry
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.calibrators.binary.segments import Segments
 from dichotomies.persistence import CATALOGUE, Estimator
-from dichotomies.persistence.checks import expect_type
+from dichotomies.persistence.checks import Part, declares
 
 if TYPE_CHECKING:
     from typing import Self
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, LabelArray
 
 
+@declares(maps_=Part(ScoreMaps, n_maps=1))
 class BinaryCalibrator(BaseEstimator, ABC):
     """Base class of binary calibrators. A subclass says how, in `fit_segments`.
 
@@ -85,12 +86,6 @@ class BinaryCalibrator(BaseEstimator, ABC):
         """Calibrated probabilities (n, 2) of the negative and the positive label."""
         log_odds = self.predict_log_odds(scores)
         return np.column_stack([expit(-log_odds), expit(log_odds)])
-
-    def check_loaded(self) -> None:
-        """Refuse a fitted map that does not fit together; see `dichotomies.persistence`."""
-        if hasattr(self, "maps_"):
-            expect_type(self.maps_, ScoreMaps, "maps_")
-            self.maps_.check_fits(1)
 
 
 BINARY: Registry[BinaryCalibrator] = Registry("binary calibrator", __package__ or "")

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from dichotomies._common.registry import Registry
 from dichotomies.calibrators.multiclass._rows import CalibrationRows, normalise, readable, row_blocks
 from dichotomies.persistence import CATALOGUE, Estimator
-from dichotomies.persistence.checks import expect
+from dichotomies.persistence.checks import Size, declares, expect
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _TRIED_CLASSES = 2**22
 
 
+@declares(n_classes_=Size("n_classes", 2))
 class MulticlassCalibrator(BaseEstimator, ABC):
     """Base class of multiclass calibrators. A subclass says how, in `fit_rows` and `scores`.
 
@@ -119,14 +120,12 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         result = self.predict_log_proba(log_proba)
         return np.exp(result, out=result)
 
-    def check_loaded(self) -> None:
-        """Refuse fitted attributes with which one row cannot be calibrated; see `dichotomies.persistence`."""
-        if hasattr(self, "n_classes_"):
-            expect(type(self.n_classes_) is int and self.n_classes_ > 1, "n_classes_ is a number of classes")
-            if self.n_classes_ <= _TRIED_CLASSES:
-                with np.errstate(all="ignore"):
-                    answer = self.predict_log_proba(np.zeros((1, self.n_classes_)))
-                expect(not np.isnan(answer).any(), "a calibrator answers for every class")
+    def check_relations(self, names: dict[str, Any]) -> None:
+        """Raise if one row cannot be calibrated; see `dichotomies.persistence.checks`."""
+        if names["n_classes"] <= _TRIED_CLASSES:
+            with np.errstate(all="ignore"):
+                answer = self.predict_log_proba(np.zeros((1, self.n_classes_)))
+            expect(not np.isnan(answer).any(), "a calibrator answers for every class")
 
     @abstractmethod
     def fit_rows(self, rows: CalibrationRows) -> None:

@@ -17,7 +17,7 @@ from dichotomies._kernels.boosting.ensembles import DISCRETE, GRADIENT, REAL, Bo
 from dichotomies.learners.boosting.binning import bin_rows
 from dichotomies.learners.boosting.trees import BoostedTrees, Ranges
 from dichotomies.persistence import Estimator, savable
-from dichotomies.persistence.checks import expect_type
+from dichotomies.persistence.checks import Part, Size, declares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _MIN_HESSIAN = 1e-3
 
 
+@declares(n_features_in_=Size("n_features"), _trees=Part(BoostedTrees, "n_features", n_nodes=1))
 class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
     """What both have in common: everything but the way to boost."""
 
@@ -185,12 +186,6 @@ class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
         """Number of trees: fewer than `n_estimators` where boosting stopped early."""
         check_is_fitted(self)
         return len(self._trees.feature)
-
-    def check_loaded(self) -> None:
-        """Refuse trees that do not fit together; see `dichotomies.persistence`."""
-        if hasattr(self, "_trees"):
-            expect_type(self._trees, BoostedTrees, "_trees")
-            self._trees.check_fits(1, self.n_features_in_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_trees")

@@ -12,12 +12,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from dichotomies.learners.base import LEARNERS, Effort, Learner, NodeTask, Unsupported, expect_fits
+from dichotomies.learners.base import LEARNERS, SCORER, Effort, Learner, NodeTask, Unsupported
 from dichotomies.learners.logistic.settings import Settings, check_class_weight
 from dichotomies.learners.logistic.training import NodeTraining
 from dichotomies.learners.logistic.tuning import chosen_strength
 from dichotomies.persistence import Estimator, savable
-from dichotomies.persistence.checks import expect_array
+from dichotomies.persistence.checks import Array, Size
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.tree import ClassTree
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _DEFAULT_CS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
-@savable("tuned-scorer")
+@savable("tuned-scorer", nodes=SCORER, C=Array("float", "n_nodes"), n_steps=Array("integer", "n_nodes"))
 @dataclass(frozen=True)
 class TunedScorer:
     """Trained nodes, each with the C it was trained with.
@@ -57,12 +57,6 @@ class TunedScorer:
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
         return self.nodes.pair_log_odds(X, rows, nodes)
-
-    def check_fits(self, n_nodes: int, n_features: int) -> None:
-        """Refuse to be for another tree or other rows; see `NodeScorer`."""
-        expect_fits(self.nodes, n_nodes, n_features)
-        expect_array(self.C, "float", (n_nodes,), "C")
-        expect_array(self.n_steps, "integer", (n_nodes,), "n_steps")
 
 
 @LEARNERS.register("tuned-logistic")
@@ -131,7 +125,13 @@ class TunedLogisticLearner(Learner):
         return chosen_strength(task.depth, self.Cs, results.nll, scored, per_depth=self.per_depth)
 
 
-@savable("tuned-logistic-regression", Estimator())
+@savable(
+    "tuned-logistic-regression",
+    Estimator(),
+    coef_=Array("float", 1, "n_features"),
+    intercept_=Array("float", 1),
+    n_features_in_=Size("n_features"),
+)
 class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression with an L2 penalty whose strength is chosen by out-of-fold log-loss.
 
@@ -269,12 +269,6 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
         is_second = self.decision_function(X) > 0
         labels: LabelArray = self.classes_[is_second.astype(np.intp)]
         return labels
-
-    def check_loaded(self) -> None:
-        """Refuse fitted attributes that do not fit together; see `dichotomies.persistence`."""
-        if hasattr(self, "coef_"):
-            expect_array(self.coef_, "float", (1, self.n_features_in_), "coef_")
-            expect_array(self.intercept_, "float", (1,), "intercept_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
