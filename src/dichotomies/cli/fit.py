@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from dichotomies._common.files import check_place
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import check_output, label_of, training_columns
+from dichotomies.cli.inputs import label_of, training_columns
 from dichotomies.cli.printing import plural, print_json, size_of
 from dichotomies.cli.settings import Settings, pairs_of
 from dichotomies.cli.trees import facts_of_trees, trees_in_words
@@ -133,7 +134,7 @@ def fit(
     ).checked()
     from dichotomies.tables import TableModel, open_table
 
-    check_output(output)
+    check_place(output)
     begun = time.monotonic()
     file = open_table(data, format, delimiter)
     name = label_of(file, label)

@@ -46,13 +46,6 @@ def training_columns(
     )
 
 
-def check_output(output: Path) -> None:
-    """Refuse a place where no file can be written, before the work and not after it."""
-    from dichotomies.persistence.places import check_place
-
-    check_place(output)
-
-
 def load_model(path: Path, n_jobs: int | None = None, trusted: Sequence[str] | None = None) -> "TableModel":
     """A model from its file; one that was saved in Python reads the columns it was fitted with."""
     from dichotomies import load
