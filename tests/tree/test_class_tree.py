@@ -195,7 +195,7 @@ def test_ten_thousand_classes_and_a_chain_of_five_thousand(rng):
         (["a", ["b"]], r"needs two children, but \['b'\] has one child"),
         (["a", ["b", "c", "d"]], r"\['b', 'c', 'd'\] has 3 children"),
         (["a", []], r"\[\] has no child"),
-        ([["a", "b"], "a"], "Class 'a' stands at 2 leaves"),
+        ([["a", "b"], "a"], "Class 'a' is at 2 leaves"),
         (["a", 1], "strings such as 'a' and numbers such as 1"),
         (["a", None], "got None of type NoneType"),
     ],

@@ -1,1 +1,1 @@
-"""How probabilities are corrected: at the nodes (binary) and at the classes (multiclass)."""
+"""Calibrators of probabilities: binary at the nodes, multiclass over the classes."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from dichotomies.diagnostics.subject import Subject
+from dichotomies.diagnostics.evaluated_model import EvaluatedModel
 from dichotomies.diagnostics.tables import Table
 from dichotomies.metrics.binning import sums_by_index
 
@@ -107,15 +107,15 @@ def confused_pairs(
         raise ValueError(f"Pairs are ordered by 'mass' or 'errors', not by {by!r}.")
     if top < 0:
         raise ValueError(f"top must not be negative, got {top}.")
-    subject = Subject.of(clf, X, y, sample_weight)
-    mass, errors = subject.add_up(_Confusion(subject).of_chunk)
+    evaluated = EvaluatedModel.of(clf, X, y, sample_weight)
+    mass, errors = evaluated.add_up(_Confusion(evaluated).of_chunk)
     pairs = (mass + errors).tocoo()  # every pair that has either
     mass, errors = (np.asarray(amounts[pairs.row, pairs.col]).ravel() for amounts in (mass, errors))
     order = np.lexsort((-errors, -mass) if by == "mass" else (-mass, -errors))[:top]
     left, right = pairs.row[order], pairs.col[order]
-    tree = subject.tree
+    tree = evaluated.tree
     node = parting_nodes(tree, left, right)
-    rows = sums_by_index(subject.leaf_of_row, subject.weight, tree.n_classes)
+    rows = sums_by_index(evaluated.leaf_of_row, evaluated.weight, tree.n_classes)
     return ConfusedPairs(
         first=tree.leaf_labels[left],
         second=tree.leaf_labels[right],
@@ -130,19 +130,19 @@ def confused_pairs(
 class _Confusion:
     """Sums up what the rows of a chunk give to other classes, by pair of leaf positions."""
 
-    def __init__(self, subject: Subject) -> None:
-        self._subject = subject
-        self._position = subject.tree.leaf_position
-        self._leaf_of_row = subject.leaf_of_row
+    def __init__(self, evaluated: EvaluatedModel) -> None:
+        self._evaluated = evaluated
+        self._position = evaluated.tree.leaf_position
+        self._leaf_of_row = evaluated.leaf_of_row
 
     def of_chunk(self, rows: slice, log_odds: FloatArray) -> tuple[Any, Any]:
         """Probability mass and number of errors, each a sparse matrix, upper triangle only."""
-        before, after = self._subject.probabilities(log_odds)
+        before, after = self._evaluated.probabilities(log_odds)
         proba = before if after is None else after
         own, codes, weight = (
             self._leaf_of_row[rows],
-            self._subject.codes[rows],
-            self._subject.weight[rows],
+            self._evaluated.rows.codes[rows],
+            self._evaluated.weight[rows],
         )
         answer = proba.argmax(axis=1)
         is_error = answer != codes
@@ -156,7 +156,7 @@ class _Confusion:
         )
 
     def _matrix(self, one: IntArray, other: IntArray, amounts: FloatArray) -> Any:
-        k = self._subject.tree.n_classes
+        k = self._evaluated.tree.n_classes
         return csr_array((amounts, (np.minimum(one, other), np.maximum(one, other))), shape=(k, k))
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies.diagnostics.evaluated_model import EvaluatedModel
 from dichotomies.diagnostics.groups import Branches
 from dichotomies.diagnostics.reliability import Reliability
-from dichotomies.diagnostics.subject import Subject
 from dichotomies.diagnostics.tables import Table
 from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges
 
@@ -157,16 +157,16 @@ def depth_cuts(
     >>> depth_cuts(clf, X[1000:] / 16, y[1000:]).n_groups
     array([ 2,  4,  8, 10])
     """
-    subject = Subject.of(clf, X, y, sample_weight)
-    tree = subject.tree
+    evaluated = EvaluatedModel.of(clf, X, y, sample_weight)
+    tree = evaluated.tree
     at = _checked_depths(depths, tree)
-    tally = _Tally(subject, at, equal_width_edges(n_bins))
-    before, after = subject.add_up(tally.count)
+    tally = _Tally(evaluated, at, equal_width_edges(n_bins))
+    before, after = evaluated.add_up(tally.count)
     return DepthCuts(
         depths=at,
         n_groups=np.array([len(tree.cut(depth)) for depth in at]),
         before=_stage(before),
-        after=None if subject.external is None else _stage(after),
+        after=None if evaluated.external is None else _stage(after),
     )
 
 
@@ -187,13 +187,13 @@ def _checked_depths(depths: Sequence[int] | None, tree: ClassTree) -> IntArray:
 class _Tally:
     """Counts chunks of rows into bins, by part of the rows and depth of the cut."""
 
-    def __init__(self, subject: Subject, depths: IntArray, edges: FloatArray) -> None:
-        self._subject = subject
-        self._leaf_of_row = subject.leaf_of_row
-        self._branches = Branches(subject.tree)
+    def __init__(self, evaluated: EvaluatedModel, depths: IntArray, edges: FloatArray) -> None:
+        self._evaluated = evaluated
+        self._leaf_of_row = evaluated.leaf_of_row
+        self._branches = Branches(evaluated.tree)
         self._edges = edges
         self._shape = (_PARTS, len(depths), len(edges) - 1)
-        n_nodes = subject.tree.n_nodes
+        n_nodes = evaluated.tree.n_nodes
         # A leaf counts from the first cut at or below it on, a node at the cut of its own depth only.
         self._slot = np.searchsorted(depths, self._branches.depth)
         is_leaf = np.arange(len(self._slot)) >= n_nodes
@@ -203,7 +203,7 @@ class _Tally:
 
     def count(self, rows: slice, log_odds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Counts of shape (2, 3, n_parts, n_depths, n_bins) before and after external calibration."""
-        before, after = self._subject.probabilities(log_odds)
+        before, after = self._evaluated.probabilities(log_odds)
         contained = self._branches.contain(self._leaf_of_row[rows])
         counts = self._stage(rows, before, contained)
         return counts, counts if after is None else self._stage(rows, after, contained)
@@ -245,7 +245,7 @@ class _Tally:
         _, n_slots, n_bins = self._shape
         part = np.arange(rows.start, rows.stop) % _PARTS
         index = (part * n_slots + slots) * n_bins + bin_of(score, self._edges)
-        weight = np.broadcast_to(self._subject.weight[rows], score.shape)
+        weight = np.broadcast_to(self._evaluated.weight[rows], score.shape)
         sums = bin_sums(index.ravel(), score.ravel(), hit.ravel(), weight.ravel(), int(np.prod(self._shape)))
         return sums.reshape(3, *self._shape)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.diagnostics.subject import tree_classifier
+from dichotomies.diagnostics.evaluated_model import tree_classifier
 from dichotomies.inference.prediction import class_log_proba, for_each_chunk
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ def predict_groups(clf: Any, X: Matrix, depth: int, *, external: bool = True) ->
     array([0, 1, 1])
     """
     clf, X = tree_classifier(clf, X)
-    tree, calibrator = clf.tree_, clf.external_calibrator_ if external else None
+    model = clf.model_
+    tree, calibrator = model.tree, model.external if external else None
     cut = tree.cut(depth)
     group, probability = np.empty(X.shape[0], dtype=np.intp), np.empty(X.shape[0])
 
@@ -110,5 +111,5 @@ def predict_groups(clf: Any, X: Matrix, depth: int, *, external: bool = True) ->
         groups = np.add.reduceat(np.exp(log_proba)[:, tree.leaf_order], cut.start, axis=1)
         group[rows], probability[rows] = groups.argmax(axis=1), groups.max(axis=1)
 
-    for_each_chunk(tree, clf._scorer, X, keep, clf.n_jobs)
+    for_each_chunk(tree, model.node_scorer, X, keep, clf.n_jobs)
     return GroupPredictions(cut, group, probability)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.calibrators.binary import BINARY, Segments, cross_fitted_log_odds, row_nll
+from dichotomies.diagnostics.evaluated_model import EvaluatedModel
 from dichotomies.diagnostics.node_scores import node_scores
-from dichotomies.diagnostics.subject import Subject
 from dichotomies.diagnostics.tables import Table
 from dichotomies.inference.scorers import MOST_LOG_ODDS
 from dichotomies.metrics.binning import sums_by_index
@@ -205,21 +205,21 @@ def ledger(clf: Any, X: Matrix, y: npt.ArrayLike, *, sample_weight: npt.ArrayLik
     >>> bool(book.internal_gain.sum() > 1)  # calibrating the nodes saved more than a nat
     True
     """
-    subject = Subject.of(clf, X, y, sample_weight)
-    scores = node_scores(subject)
-    nodes, weight = scores.answers, subject.weight
+    evaluated = EvaluatedModel.of(clf, X, y, sample_weight)
+    scores = node_scores(evaluated)
+    nodes, weight = scores.answers, evaluated.weight
     total_weight = weight.sum()
     losses = row_nll(nodes.scores, nodes)
     nll = nodes.sums(losses) / total_weight
     raw_nll = None if scores.raw is None else _nll(scores.raw) / total_weight
     final = scores.final_nll
     return Ledger(
-        tree=subject.tree,
+        tree=evaluated.tree,
         nll=nll,
         raw_nll=raw_nll,
         recoverable=_recoverable(nodes) / total_weight,
         rows=nodes.sums(np.ones(len(losses))),
-        class_rows=sums_by_index(subject.leaf_of_row, weight, subject.tree.n_classes),
+        class_rows=sums_by_index(evaluated.leaf_of_row, weight, evaluated.tree.n_classes),
         mean_square=nodes.sums(losses**2) / total_weight,
         final_nll=float(nll.sum()) if final is None else float(weight @ final / total_weight),
         n_effective=float(total_weight**2 / (weight @ weight)),

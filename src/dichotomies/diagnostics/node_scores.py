@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.calibrators.binary import Segments
 from dichotomies.inference.prediction import class_log_proba, for_each_chunk
 from dichotomies.inference.scorers import AveragedScorer, CalibratedScorer
-from dichotomies.learners import NodeTask
+from dichotomies.rows import NodeTask
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray, Matrix
-    from dichotomies.diagnostics.subject import Subject
+    from dichotomies.diagnostics.evaluated_model import EvaluatedModel
     from dichotomies.learners import Scorer
+    from dichotomies.rows import Segments
     from dichotomies.tree import ClassTree
 
 
@@ -38,21 +38,21 @@ class NodeScores:
     final_nll: FloatArray | None
 
 
-def node_scores(subject: Subject) -> NodeScores:
+def node_scores(evaluated: EvaluatedModel) -> NodeScores:
     """Ask every node about its own rows; as many numbers as rows times their depth are kept."""
-    tree, external = subject.tree, subject.external
-    own = _OwnScores(subject)
-    scores = np.empty((2 if is_calibrated(subject.scorer) else 1, own.offsets[-1]))
-    final_nll = None if external is None else np.empty(len(subject.codes))
+    tree, external = evaluated.tree, evaluated.external
+    own = _OwnScores(evaluated)
+    scores = np.empty((2 if is_calibrated(evaluated.scorer) else 1, own.offsets[-1]))
+    final_nll = None if external is None else np.empty(len(evaluated.rows))
 
     def keep(rows: slice, answers: FloatArray) -> None:
         for layer, log_odds in enumerate(answers):
             own.collect(rows, log_odds, scores[layer])
         if external is not None and final_nll is not None:
-            final_nll[rows] = _final_nll(tree, external, answers[0], subject.codes[rows])
+            final_nll[rows] = _final_nll(tree, external, answers[0], evaluated.rows.codes[rows])
 
-    for_each_chunk(tree, _Layers(subject.scorer), subject.X, keep, subject.n_jobs)
-    segments = [own.segments(layer, subject.weight) for layer in scores]
+    for_each_chunk(tree, _Layers(evaluated.scorer), evaluated.rows.X, keep, evaluated.n_jobs)
+    segments = [own.task.segments(layer) for layer in scores]
     return NodeScores(segments[0], segments[1] if len(segments) > 1 else None, final_nll)
 
 
@@ -66,31 +66,25 @@ def _final_nll(tree: ClassTree, external: Any, log_odds: FloatArray, codes: IntA
 class _OwnScores:
     """Where each row's score at each node above it belongs, in an array of all nodes one after another."""
 
-    def __init__(self, subject: Subject) -> None:
-        self._tree = subject.tree
-        self._task = NodeTask(subject.tree, subject.X, subject.codes)
-        self._leaf_of_row = subject.leaf_of_row
-        self.offsets = np.concatenate([[0], np.cumsum(self._task.node_size)])
+    def __init__(self, evaluated: EvaluatedModel) -> None:
+        self._tree = evaluated.tree
+        self.task = NodeTask(evaluated.rows, evaluated.tree)
+        self.offsets = np.concatenate([[0], np.cumsum(self.task.node_size)])
         # A row's place at a node is its place among all rows sorted by leaf, moved by the node's shift.
-        self._shift = self.offsets[:-1] - self._task.leaf_offset[self._tree.start]
-        self._place = np.empty(len(subject.codes), dtype=np.intp)
-        self._place[self._task.row_order] = np.arange(len(self._place))
+        self._shift = self.offsets[:-1] - self.task.leaf_offset[self._tree.start]
+        self._place = np.empty(len(evaluated.rows), dtype=np.intp)
+        self._place[self.task.row_order] = np.arange(len(self._place))
         self._node_above_leaf = _node_above_leaf(self._tree)
 
     def collect(self, rows: slice, log_odds: FloatArray, out: FloatArray) -> None:
         """Write the scores of a chunk of rows where they belong, walking from the leaves to the root."""
-        node, place = self._node_above_leaf[self._leaf_of_row[rows]], self._place[rows]
+        node, place = self._node_above_leaf[self.task.leaf_of_row[rows]], self._place[rows]
         row = np.arange(len(node))
         while len(row):
             out[self._shift[node] + place] = log_odds[row, node]
             node = self._tree.parent[node]
             below_root = node >= 0
             node, place, row = node[below_root], place[below_root], row[below_root]
-
-    def segments(self, scores: FloatArray, weight: FloatArray) -> Segments:
-        """The scores with their sides and weights."""
-        pairs = self._task.own_pairs()
-        return Segments(scores, pairs.is_left, pairs.offsets, weight[pairs.rows])
 
 
 def _node_above_leaf(tree: ClassTree) -> IntArray:

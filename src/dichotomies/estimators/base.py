@@ -1,31 +1,30 @@
-"""What the tree and the ensemble have in common: the scikit-learn face; it validates, wires and delegates."""
+"""`DichotomyEstimator`: the scikit-learn face of nested dichotomies; it validates, wires and delegates."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from dichotomies._common.context import Context
 from dichotomies._common.parallel import say
-from dichotomies.calibrators.binary import BINARY, BinaryCalibrator
-from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
-from dichotomies.inference.prediction import log_proba_of, most_probable, top_k
-from dichotomies.learners import NodeTask, choose, input_dtypes
+from dichotomies.inference.fitted import FittedForest
+from dichotomies.learners import input_dtypes
 from dichotomies.persistence import save
-from dichotomies.persistence.checks import Array, Optional, Part, Size, declares, expect
+from dichotomies.persistence.checks import Array, Optional, Part, Size, declares
 from dichotomies.report import make
-from dichotomies.structures import GrowingTask
+from dichotomies.rows import Rows
+from dichotomies.training.growing import grow
 from dichotomies.training.judging import LearnerJudge
-from dichotomies.training.plan import Plan
+from dichotomies.training.parameters import TreeParameters
+from dichotomies.training.plan import Plan, base_estimator, check_whole
 from dichotomies.training.train import train
 
 if TYPE_CHECKING:
@@ -34,15 +33,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.inference.prediction import Model
+    from dichotomies._common.typing import FloatArray, LabelArray, Matrix
+    from dichotomies.calibrators.multiclass import MulticlassCalibrator
     from dichotomies.report import Report
-    from dichotomies.training.train import Trained
-    from dichotomies.tree.forest import Forest
-
-
-#: The declaration of a fitted multiclass calibrator, or None.
-CALIBRATOR = Optional(Part(MulticlassCalibrator, "n_classes"))
+    from dichotomies.tree import ClassTree
 
 
 @declares(
@@ -50,45 +44,18 @@ CALIBRATOR = Optional(Part(MulticlassCalibrator, "n_classes"))
     n_features_in_=Size("n_features"),
     feature_names_in_=Optional(Array("label", "n_features"), may_be_missing=True),
     classes_=Array("label", "n_classes", same="classes"),
-    external_calibrator_=CALIBRATOR,
+    model_=Part(FittedForest, "n_features", "n_classes", "classes"),
     n_jobs=Optional(Integral),
 )
-class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
+class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, TreeParameters):
     """Base class of the classifiers made of nested dichotomies.
 
-    A subclass has the parameters that `_plan` reads, and says how trees are grown and what is kept of them.
+    A subclass declares its parameters; everything fitted is in `model_`.
     """
 
-    estimator: Any
-    internal_calibration: Any
-    external_calibration: Any
-    cv: Any
-    ensemble: bool
-    calibrated_nodes: Any
-    calibration_size: float | str
-    learner: str
-    n_jobs: int | None
-    random_state: Any
-    verbose: bool | int
-
-    # ------------------------------------------------------------------ what a subclass says
-
-    @abstractmethod
-    def _grow(self, task: GrowingTask, rng: Any) -> Forest:
-        """Grow the trees."""
-
-    @abstractmethod
-    def _keep(self, forest: Forest, trained: Trained) -> None:
-        """Set the fitted attributes."""
-
-    @property
-    @abstractmethod
-    def _model(self) -> Model:
-        """The fitted classifier as it predicts."""
-
-    def _bags(self, codes: IntArray, weight: FloatArray | None, rng: Any) -> list[FloatArray] | None:  # noqa: ARG002
-        """What the rows weigh for each tree, where trees have rows of their own."""
-        return None
+    classes_: LabelArray
+    model_: FittedForest
+    learner_: str
 
     # ------------------------------------------------------------------ training
 
@@ -116,38 +83,19 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC
             raise
 
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
-        plan = self._plan()
-        X, codes = self._validated(X, y)
-        weight = self._validated_weight(sample_weight, X)
-        rng = check_random_state(self.random_state)
-        node_weight = weight if self._nodes_get_weight(weight) else None
-        judge = LearnerJudge(plan, X, codes, node_weight)
-        forest = self._grow(GrowingTask(X, codes, self.classes_, weight, judge), rng)
-        task = NodeTask(forest.trees[0], X, codes, node_weight)
-        if self.verbose:
+        plan = Plan.of(self)
+        rows = self._validated(X, y, sample_weight)
+        node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
+        context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
+        forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng)
+        if context.verbose:
             say(plan.learner.description)
-        self._keep(forest, train(plan, forest, task, rng, self._bags(codes, node_weight, rng)))
+        self.model_ = train(plan, forest, node_rows, context)
         self.learner_ = plan.learner.description
         return self
 
-    def _plan(self, **others: Any) -> Plan:
-        """The parameters, names resolved and values checked."""
-        internal = self.internal_calibration
-        return Plan(
-            learner=choose(self._base(), self.learner, calibrated=internal is not None),
-            internal=None if internal is None else BINARY.resolve(internal, BinaryCalibrator),
-            external=multiclass_calibrator(self.external_calibration),
-            cv=self.cv,
-            ensemble=self.ensemble,
-            calibrated_nodes=self.calibrated_nodes,
-            calibration_size=self.calibration_size,
-            n_jobs=self.n_jobs,
-            verbose=bool(self.verbose),
-            **others,
-        )
-
-    def _validated(self, X: Matrix, y: Any) -> tuple[Matrix, IntArray]:
-        """Check X and y; set `classes_` and return the class code of each row."""
+    def _validated(self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
+        """Check the rows and set `classes_`."""
         X, y = validate_data(self, X, y, **self._accepted())
         if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
             check_classification_targets(y)
@@ -155,31 +103,28 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC
         if len(self.classes_) < 2:
             only = self.classes_.tolist()[0]
             raise ValueError(f"A classifier needs at least two classes, but y has only one class: {only!r}.")
-        return X, codes
-
-    def _validated_weight(self, sample_weight: npt.ArrayLike | None, X: Matrix) -> FloatArray | None:
-        if sample_weight is None:
-            return None
-        weight: FloatArray = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
-        return weight
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return Rows(X, codes, self.classes_, weight)
 
     def _accepted(self) -> dict[str, Any]:
-        """What X may be: what the base learner takes."""
-        accepts = get_tags(self._base()).input_tags
+        """Kinds of X that the base learner takes, as arguments of `validate_data`."""
+        accepts = get_tags(self.base_estimator).input_tags
         return {
             "accept_sparse": "csr" if accepts.sparse else False,
-            "dtype": input_dtypes(self._base()),
+            "dtype": input_dtypes(self.base_estimator),
             "order": "C",  # rows are what nodes and chunks take
             "ensure_all_finite": not accepts.allow_nan,
         }
 
-    def _base(self) -> Any:
-        return LogisticRegression() if self.estimator is None else self.estimator
+    @property
+    def base_estimator(self) -> Any:
+        """The estimator trained at the nodes: `estimator`, or the default where that is None."""
+        return base_estimator(self)
 
     def _nodes_get_weight(self, weight: FloatArray | None) -> bool:
-        """Whether weights go to the nodes: always, unless metadata routing says they should not."""
+        """False where metadata routing says that weights are not for the nodes."""
         if weight is None or not get_config()["enable_metadata_routing"]:
             return True
         return "sample_weight" in process_routing(self, "fit", sample_weight=weight).estimator.fit
@@ -198,8 +143,8 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC
         ndarray of shape (n_rows, n_classes)
             Columns in the order of `classes_`.
         """
-        X = self._validated_for_prediction(X)
-        return log_proba_of(self._model, X, self.n_jobs)
+        X = self.validated_rows(X)
+        return self.model_.predict_log_proba(X, self.n_jobs)
 
     def predict_proba(self, X: Matrix) -> FloatArray:
         """Class probabilities; every row sums to 1.
@@ -227,9 +172,8 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC
         -------
         ndarray of shape (n_rows,)
         """
-        X = self._validated_for_prediction(X)
-        best = most_probable(self._model, X, self.n_jobs)
-        labels: LabelArray = self.classes_[best]
+        X = self.validated_rows(X)
+        labels: LabelArray = self.classes_[self.model_.most_probable(X, self.n_jobs)]
         return labels
 
     def predict_top_k(self, X: Matrix, k: int = 5) -> tuple[LabelArray, FloatArray]:
@@ -249,9 +193,8 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC
         labels : ndarray of shape (n_rows, k)
         proba : ndarray of shape (n_rows, k)
         """
-        check_whole(k, "k")
-        X = self._validated_for_prediction(X)
-        codes, log_proba = top_k(self._model, X, min(int(k), len(self.classes_)), self.n_jobs)
+        k, X = check_whole(k, "k"), self.validated_rows(X)
+        codes, log_proba = self.model_.top_k(X, min(k, len(self.classes_)), self.n_jobs)
         labels: LabelArray = self.classes_[codes]
         return labels, np.exp(log_proba, out=log_proba)
 
@@ -294,14 +237,37 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC
         check_is_fitted(self)
         save(self, path)
 
-    def check_relations(self, names: dict[str, Any]) -> None:
-        """Raise unless there are classes and a base learner; see `dichotomies.persistence.checks`."""
-        expect(names["n_classes"] > 1, "there are two classes or more")
-        self._accepted()
+    def validated_rows(self, X: Matrix) -> Matrix:
+        """Check rows to predict, and convert them to the type and layout that the nodes take.
 
-    def _validated_for_prediction(self, X: Matrix) -> Matrix:
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray or CSR matrix
+        """
         check_is_fitted(self)
         return validate_data(self, X, reset=False, **self._accepted())
+
+    # ------------------------------------------------------------------ fitted attributes
+
+    @property
+    def tree_(self) -> ClassTree:
+        """The tree; of several, the first, along which diagnostics decompose the pooled probabilities."""
+        check_is_fitted(self)
+        return self.model_.tree
+
+    @property
+    def external_calibrator_(self) -> MulticlassCalibrator | None:
+        """The fitted external calibrator; None without one."""
+        check_is_fitted(self)
+        return self.model_.external
+
+    def check_relations(self, names: dict[str, Any]) -> None:  # noqa: ARG002 - as of all savable objects
+        """Raise unless the base learner is one; see `dichotomies.persistence.checks`."""
+        self._accepted()
 
     # ------------------------------------------------------------------ scikit-learn's protocols
 
@@ -309,26 +275,15 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC
         """Where `sample_weight` goes: this estimator uses it, and passes it to those that request it."""
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(
-            estimator=self._base(), method_mapping=MethodMapping().add(caller="fit", callee="fit")
+            estimator=self.base_estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
         )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        accepts = get_tags(self._base()).input_tags
+        accepts = get_tags(self.base_estimator).input_tags
         tags.input_tags.sparse = accepts.sparse
         tags.input_tags.allow_nan = accepts.allow_nan
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "learner_")
-
-
-def check_whole(value: object, name: str) -> None:
-    """Refuse anything but a whole number, 1 or more."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}.")
-
-
-def multiclass_calibrator(calibrator: Any) -> MulticlassCalibrator | None:
-    """A calibrator, by its name or as it is; None without one."""
-    return None if calibrator is None else MULTICLASS.resolve(calibrator, MulticlassCalibrator)

@@ -114,7 +114,7 @@ def classifier(trial: Trial) -> NestedDichotomyClassifier:
         "random",
         internal_calibration=None if by_scikit_learn else scheme.internal,
         external_calibration=_external(implied) if scheme.external else None,
-        ensemble=implied,
+        average_folds=implied,
         calibration_size=0.1,
         learner="clones" if implied and trial.base == "logistic_regression" else "auto",
         random_state=derived_seed(trial.seed, trial.dataset, trial.repeat, trial.fold, "tree"),

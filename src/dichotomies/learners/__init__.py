@@ -3,10 +3,8 @@
 from dichotomies.learners.base import (
     LEARNERS,
     CrossFitted,
-    Effort,
     Learner,
     NodeScorer,
-    NodeTask,
     Scorer,
     Unsupported,
     Wanted,
@@ -17,12 +15,10 @@ from dichotomies.learners.generic import GenericLearner, GenericScorer, input_dt
 __all__ = [
     "LEARNERS",
     "CrossFitted",
-    "Effort",
     "GenericLearner",
     "GenericScorer",
     "Learner",
     "NodeScorer",
-    "NodeTask",
     "Scorer",
     "Unsupported",
     "Wanted",

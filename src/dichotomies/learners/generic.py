@@ -18,7 +18,7 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils.validation import has_fit_parameter
 
 from dichotomies._common.parallel import even_batches, run
-from dichotomies.learners.base import LEARNERS, Effort, Learner
+from dichotomies.learners.base import LEARNERS, Learner
 from dichotomies.learners.fitted_node import FittedNode
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Part
@@ -26,8 +26,9 @@ from dichotomies.persistence.checks import Each, Part
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dichotomies._common.context import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-    from dichotomies.learners.base import NodeTask
+    from dichotomies.rows import NodeTask
 
 
 @savable("clones", nodes=Each(Part(FittedNode), "n_nodes"), X_is_checked=bool)
@@ -120,25 +121,22 @@ class GenericLearner(Learner):
         because = f", because {self.reason}" if self.reason else ""
         return f"clones: one {type(self.estimator).__name__} per node{because}"
 
-    def fit(
-        self, task: NodeTask, *, random_state: Any, effort: Effort | None = None, title: str = ""
-    ) -> GenericScorer:
+    def fit(self, task: NodeTask, context: Context) -> GenericScorer:
         """Train all nodes.
 
-        Clones whose own ``random_state`` is None are seeded by `random_state`, each by its node, so that
-        the result does not depend on who trains which node.
+        Clones whose own ``random_state`` is None are seeded node by node, so that the result does not depend
+        on which worker trains which node.
         """
         self._check_weights(task)
-        seeds = random_state.randint(np.iinfo(np.int32).max, size=task.n_nodes)
-        effort = effort or Effort()
-        progress = effort.progress(f"{title}training {task.n_nodes} nodes")
-        batches = even_batches(task.node_size, effort.n_jobs)
+        seeds = context.rng.randint(np.iinfo(np.int32).max, size=task.n_nodes)
+        progress = context.progress(f"training {task.n_nodes} nodes")
+        batches = even_batches(task.node_size, context.n_jobs)
         work = [(self, task.prepared(), batch, seeds[batch]) for batch in batches]
-        results = run(_fit_batch, work, n_jobs=effort.n_jobs, progress=progress)
+        results = run(_fit_batch, work, n_jobs=context.n_jobs, progress=progress)
         return GenericScorer([node for batch in results for node in batch], self._takes_X_as_it_is)
 
     def _check_weights(self, task: NodeTask) -> None:
-        if task.sample_weight is not None and not takes_weight(self.estimator):
+        if task.rows.weight is not None and not takes_weight(self.estimator):
             raise TypeError(
                 f"sample_weight was given, but {type(self.estimator).__name__} cannot be fitted with it; "
                 "a pipeline can when scikit-learn's metadata routing is enabled and its step requests it."
@@ -146,19 +144,19 @@ class GenericLearner(Learner):
 
     def fit_node(self, task: NodeTask, node: int, seed: int) -> FittedNode:
         """Train the clone of one node."""
-        rows, is_left = task.rows(node)
+        rows, is_left = task.rows_of(node)
         weight = None
-        if task.sample_weight is not None:
-            weighted = task.sample_weight[rows] > 0
+        if task.rows.weight is not None:
+            weighted = task.rows.weight[rows] > 0
             rows, is_left = rows[weighted], is_left[weighted]
-            weight = task.sample_weight[rows]
+            weight = task.rows.weight[rows]
         in_left = float(is_left.sum() if weight is None else weight[is_left].sum())
         in_right = float((~is_left).sum() if weight is None else weight[~is_left].sum())
         prior = float(np.log((in_left + 1) / (in_right + 1)))
         if is_left.all() or not is_left.any():
             return FittedNode.constant(prior)
         left_is_positive = bool(task.left_is_positive[node])
-        X, target = task.take(rows), (is_left == left_is_positive).astype(np.intp)
+        X, target = task.rows.features_of(rows), (is_left == left_is_positive).astype(np.intp)
         estimator = deepcopy(self._template)
         if self._open_seeds:
             estimator.set_params(**dict.fromkeys(self._open_seeds, seed))

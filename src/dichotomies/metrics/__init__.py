@@ -1,8 +1,8 @@
-"""How good class probabilities are: proper scores, calibration errors, their parts and their intervals.
+"""Metrics of class probabilities: proper scores, calibration errors, decompositions, confidence intervals.
 
-Every function takes true labels and class probabilities, as scikit-learn's metrics do. Behind them, rows of
-class probabilities are reduced to a few numbers each (`RowFacts`) and never all held at once; `evaluate`
-takes every metric of a fitted classifier from one pass.
+Every function takes true labels and class probabilities, like scikit-learn's metrics. Rows of class
+probabilities are reduced block by block to a few numbers each (`RowFacts`); `evaluate` computes all metrics
+of a fitted classifier in one pass.
 """
 
 from dichotomies.metrics.binning import Bins

@@ -1,4 +1,4 @@
-"""Which events a calibration metric is about: one binary score, the top label, the top k, or each class."""
+"""Events of the calibration metrics: a binary score, the top label, the top k, or each class."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 KINDS = ("top-label", "top-k", "class-wise")
 
 
-class Question(NamedTuple):
-    """Predictions, and what is asked about them: the arguments that all calibration metrics share."""
+class EventQuery(NamedTuple):
+    """The arguments that all calibration metrics share: predictions, and the kind of event."""
 
     y_true: npt.ArrayLike
     y_proba: npt.ArrayLike
@@ -32,11 +32,11 @@ class Question(NamedTuple):
 
     @property
     def is_classwise(self) -> bool:
-        """Whether the answer has a number for every class."""
+        """True for metrics with one value per class."""
         return self.kind == "class-wise"
 
     def events(self) -> ScoredEvents:
-        """The events asked about, where they are one per row."""
+        """Return the events, for kinds with one event per row."""
         self._check_kind()
         if np.ndim(self.y_proba) == 1:
             return self._binary_events()
@@ -50,7 +50,7 @@ class Question(NamedTuple):
         return facts.events(self.k if self.kind == "top-k" else None)
 
     def bins(self, n_bins: int, strategy: str) -> Bins:
-        """The events in bins; with a column for every class if asked class by class."""
+        """Return the binned events, with a column per class for "class-wise"."""
         if not self.is_classwise:
             return binned(self.events(), n_bins, strategy)
         if strategy != "uniform":
@@ -62,7 +62,7 @@ class Question(NamedTuple):
         return builder.bins()
 
     def class_events(self) -> Iterator[ScoredEvents]:
-        """For every class, the events that a row is of that class."""
+        """Yield, for every class, the events that a row is of that class."""
         matrix, codes, weight = self._checked_matrix()
         weighed = weight > 0
         matrix, codes, weight = matrix[weighed], codes[weighed], weight[weighed]
@@ -81,7 +81,7 @@ class Question(NamedTuple):
 
     def _checked_matrix(self) -> tuple[FloatArray, IntArray, FloatArray]:
         self._check_kind()
-        # reducing the rows checks them, and costs no more than checking them
+        # the reduction also validates the rows, at no extra cost
         facts = RowFacts.from_predictions(
             self.y_true, self.y_proba, labels=self.labels, sample_weight=self.sample_weight, top_k=(1,)
         )
@@ -93,5 +93,5 @@ class Question(NamedTuple):
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {self.kind!r}.")
         if self.kind is not None and np.ndim(self.y_proba) == 1:
             raise ValueError(
-                f"y_proba is one score per row, of one event; kind={self.kind!r} needs a column per class."
+                f"y_proba has one score per row, of one event; kind={self.kind!r} needs a column per class."
             )

@@ -1,4 +1,4 @@
-"""What the metrics accept: labels, probabilities, weights; checked once, refused in a sentence."""
+"""Validation of labels, probabilities and weights."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _SHOWN = 5
 
 
 def checked_matrix(y_proba: npt.ArrayLike, *, is_log: bool = False) -> FloatArray:
-    """Probabilities as a matrix of shape (n_rows, n_classes); a 1-D score becomes two columns.
+    """Return probabilities as a matrix (n_rows, n_classes); 1-D scores become two columns.
 
-    The values are checked where they are read, a block at a time (`dichotomies.metrics.RowFacts`).
+    Values are validated block by block when they are read (`dichotomies.metrics.RowFacts`).
     """
     proba: Any = np.asarray(y_proba)
     if proba.dtype.kind not in "fiub":
@@ -35,7 +35,7 @@ def checked_matrix(y_proba: npt.ArrayLike, *, is_log: bool = False) -> FloatArra
 
 
 def checked_scores(scores: npt.ArrayLike) -> FloatArray:
-    """Probabilities of one event as a 1-D array between 0 and 1."""
+    """Return probabilities of one event as a 1-D array; raise unless all are between 0 and 1."""
     array = np.asarray(scores, dtype=np.float64)
     wrong = np.flatnonzero(~((array >= 0) & (array <= 1)))
     if len(wrong):
@@ -44,7 +44,7 @@ def checked_scores(scores: npt.ArrayLike) -> FloatArray:
 
 
 def check_proba(smallest: FloatArray, total: FloatArray, dtype: Any, first_row: int) -> None:
-    """Refuse rows with a negative or missing probability, and rows that do not sum to 1."""
+    """Raise if a row has a negative or missing probability or does not sum to 1."""
     tolerance = np.sqrt(np.finfo(dtype).eps) if np.dtype(dtype).kind == "f" else 0.0
     wrong = np.flatnonzero(~((smallest >= 0) & (np.abs(total - 1) <= tolerance)))
     if len(wrong):
@@ -57,10 +57,10 @@ def check_proba(smallest: FloatArray, total: FloatArray, dtype: Any, first_row: 
 
 
 def column_labels(y_true: npt.ArrayLike, y_proba: npt.ArrayLike, labels: npt.ArrayLike | None) -> LabelArray:
-    """The labels of the columns of `y_proba`, or of the two classes that one score per row tells apart.
+    """Return the labels of the columns of `y_proba`, or of the two classes for one score per row.
 
-    Without `labels`, they are the sorted labels that occur in `y_true`; but 0 and 1 (or booleans) are read
-    as such for scores of one event, also where only one of them occurs.
+    Without `labels`, they are the sorted labels in `y_true`; for scores of one event, 0 and 1 (or booleans)
+    are recognised even if only one of them occurs.
     """
     is_score = np.ndim(y_proba) == 1
     n_columns = 2 if is_score else np.shape(y_proba)[1]
@@ -75,7 +75,7 @@ def column_labels(y_true: npt.ArrayLike, y_proba: npt.ArrayLike, labels: npt.Arr
 
 
 def class_codes(y_true: npt.ArrayLike, columns: npt.ArrayLike) -> IntArray:
-    """Column of the true class of each row; a label that no column has is an error that names it."""
+    """Return the column of each row's true class; raise if a label has no column."""
     present, codes = np.unique(_labels_array(y_true, "y_true"), return_inverse=True)
     names = np.asarray(columns).tolist()
     column = {label: i for i, label in enumerate(names)}
@@ -113,13 +113,13 @@ def row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
 
 
 def check_k(k: int) -> None:
-    """Refuse to look at the 0 most probable classes."""
+    """Raise unless `k` is at least 1."""
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}.")
 
 
 def checked_top_k(top_k: Sequence[int]) -> tuple[int, ...]:
-    """The numbers k as a tuple."""
+    """Return `top_k` as a tuple; raise unless it holds integers from 1."""
     given = np.asarray(top_k)
     if given.ndim != 1 or not len(given) or given.dtype.kind not in "iu" or (given < 1).any():
         raise ValueError(f"top_k must be a sequence of numbers from 1 on, such as (1, 5), got {top_k!r}.")
@@ -127,7 +127,7 @@ def checked_top_k(top_k: Sequence[int]) -> tuple[int, ...]:
 
 
 def check_same_length(y_true: Any, y_proba: Any) -> None:
-    """Refuse labels and probabilities of different numbers of rows."""
+    """Raise if labels and probabilities differ in their number of rows."""
     if len(y_true) != len(y_proba):
         raise ValueError(f"y_true has {len(y_true)} rows and y_proba {len(y_proba)}; they must be the same.")
 

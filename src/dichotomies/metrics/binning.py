@@ -1,4 +1,4 @@
-"""Scores put into bins, of equal width or equal mass, and the sums that calibration errors are made of."""
+"""Binning of scores by equal width or equal mass, and the sums that calibration errors are computed from."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ STRATEGIES = ("uniform", "quantile")
 
 @dataclass(frozen=True)
 class Bins:
-    """Sums over the rows in each bin; a score on an edge belongs to the bin below.
+    """Sums over the rows in each bin; bins include their upper edge.
 
     Attributes
     ----------
     edges : ndarray of shape (n_bins + 1,) or (n_bins + 1, n_classes)
         Edges of the bins, from 0 to 1.
     weight : ndarray of shape (n_bins,) or (n_bins, n_classes)
-        Sum of the weights: the number of rows, without weights.
+        Sum of the weights; the number of rows if unweighted.
     score, outcome : ndarrays of the shape of `weight`
-        Weighted sums of the scores, and of the events that happened.
+        Weighted sums of the scores, and of the events that occurred.
     """
 
     edges: FloatArray
@@ -39,7 +39,7 @@ class Bins:
 
     @property
     def gap(self) -> FloatArray:
-        """How much more often events happened than the scores say, as a share; 0 in empty bins."""
+        """Frequency of the events minus mean score in each bin; 0 in empty bins."""
         return (self.outcome - self.score) / np.where(self.weight > 0, self.weight, 1.0)
 
     @property
@@ -62,22 +62,22 @@ def equal_width_edges(n_bins: int) -> FloatArray:
 
 
 def bin_of(score: FloatArray, edges: FloatArray) -> IntArray:
-    """The bin of each score; one on an edge belongs to the bin below."""
+    """Return the bin of each score; bins include their upper edge."""
     return np.searchsorted(edges[1:-1], score, side="left")
 
 
 def bin_sums(
     index: IntArray, score: FloatArray, happened: BoolArray, weight: FloatArray, size: int
 ) -> FloatArray:
-    """Weight, weighted scores and weight of what happened in each bin, shape (3, size)."""
+    """Return weight, weighted score and weight of the events that occurred per bin, shape (3, size)."""
     sums = (weight, weight * score, weight * happened)
     return np.stack([sums_by_index(index, values, size) for values in sums])
 
 
 def equal_mass_edges(score: FloatArray, weight: FloatArray, n_bins: int) -> FloatArray:
-    """Edges such that every bin has about the same weight.
+    """Return edges such that every bin has about the same weight.
 
-    An edge lies half-way between the scores on its two sides. Equal scores are never parted, so some bins
+    An edge lies midway between the scores on its two sides. Equal scores are in the same bin, so some bins
     may be empty.
     """
     edges = equal_width_edges(n_bins)
@@ -91,12 +91,12 @@ def equal_mass_edges(score: FloatArray, weight: FloatArray, n_bins: int) -> Floa
 
 
 def sums_by_index(index: IntArray, values: FloatArray, size: int) -> FloatArray:
-    """Sums of the values that share an index."""
+    """Sum the values that share an index."""
     return np.asarray(np.bincount(index, weights=values, minlength=size), dtype=np.float64)
 
 
 def binned(events: ScoredEvents, n_bins: int, strategy: str) -> Bins:
-    """Events in bins of equal width ("uniform") or equal mass ("quantile")."""
+    """Bin events by equal width ("uniform") or equal mass ("quantile")."""
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))}, got {strategy!r}.")
     score, happened, weight = events.score, events.happened, events.weight
@@ -106,7 +106,7 @@ def binned(events: ScoredEvents, n_bins: int, strategy: str) -> Bins:
 
 
 def stacked(columns: Sequence[Bins]) -> Bins:
-    """The bins of several classes side by side."""
+    """Stack the bins of several classes as columns."""
     edges, weight, score, outcome = (
         np.stack([getattr(bins, name) for bins in columns], axis=1)
         for name in ("edges", "weight", "score", "outcome")
@@ -115,9 +115,9 @@ def stacked(columns: Sequence[Bins]) -> Bins:
 
 
 class ClassBinsBuilder:
-    """Equal-width bins of every class against the rest, filled a block of rows at a time.
+    """Accumulator of equal-width bins of every class against the rest, block by block.
 
-    Rows may be dealt to several batches, each with bins of its own, so that batches can be resampled.
+    Rows may be divided into batches with separate bins, so that batches can be resampled.
     """
 
     def __init__(self, n_classes: int, n_bins: int, n_batches: int = 1) -> None:
@@ -137,6 +137,6 @@ class ClassBinsBuilder:
         add_to_bins(proba, codes, weight, batch, self._edges[1:-1], *self._sums)
 
     def bins(self, times: FloatArray | None = None) -> Bins:
-        """The bins so far, of shape (n_bins, n_classes), each batch counted the given number of times."""
+        """Return the bins so far, of shape (n_bins, n_classes), with each batch repeated `times` times."""
         times = np.ones(self._sums.shape[1]) if times is None else times
         return Bins(self._edges, *np.einsum("b,sbij->sij", times, self._sums))

@@ -1,4 +1,4 @@
-"""Confidence intervals by resampling rows, or groups of rows."""
+"""Bootstrap confidence intervals, by rows or by groups of rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ METHODS = ("percentile", "centred", "basic")
 
 
 class Interval(NamedTuple):
-    """An estimate with its confidence interval; arrays where the metric gives several numbers."""
+    """An estimate with its confidence interval; arrays if the metric has several values."""
 
     estimate: Any
     lower: Any
@@ -39,35 +39,34 @@ def confidence_interval(
     random_state: int = 0,
     **options: Any,
 ) -> Interval:
-    """Bootstrap confidence interval of any metric.
+    """Return the bootstrap confidence interval of a metric.
 
-    Rows are drawn with replacement, as often as there are rows, and the metric is taken with the number of
-    times each was drawn as its weight. `evaluate` does the same for all metrics at once, and faster.
+    Rows are drawn with replacement, and the metric is computed with the counts of the draws as weights.
+    `evaluate` does the same for all metrics at once, and faster.
 
     Parameters
     ----------
     metric : callable
         A metric of this package or of scikit-learn, called as
-        ``metric(y_true, y_proba, sample_weight=..., **options)``; it may return several numbers.
+        ``metric(y_true, y_proba, sample_weight=..., **options)``; it may return several values.
     y_true : array of shape (n_rows,)
         The true labels.
     y_proba : array of shape (n_rows, n_classes) or (n_rows,)
-        Class probabilities, or what else `metric` takes.
+        Class probabilities, or any other input of `metric`.
     sample_weight : array of shape (n_rows,), optional
         Weights of the rows; rows of weight zero are not drawn.
     groups : array of shape (n_rows,), optional
-        Rows that belong together, such as those of one person: whole groups are drawn. Without it,
-        intervals for rows that resemble one another are too narrow; so are they with fewer than some
-        twenty groups.
+        Group of each row, such as the person it comes from: whole groups are drawn. Without it, intervals
+        for correlated rows are too narrow; they are also too narrow with fewer than about twenty groups.
     n_resamples : int, default=1000
-        How many times rows are drawn.
+        Number of resamples.
     confidence_level : float, default=0.95
-        Level of the interval.
+        Confidence level of the interval.
     method : {"percentile", "centred", "basic"}, default="percentile"
-        "percentile": the quantiles of the metric over the draws. Calibration errors grow by drawing, which
-        adds noise, so that their interval may lie above the estimate. "centred": the same, moved so that
-        the median over the draws is the estimate: how much the estimate would vary with other rows.
-        "basic": the mirror image about the estimate, which also takes the noise off the estimate.
+        "percentile": the quantiles of the metric over the resamples. Resampling adds noise, which increases
+        calibration errors, so that their interval may lie above the estimate. "centred": the same quantiles,
+        shifted so that their median is the estimate: the sampling variability of the estimate. "basic": the
+        quantiles reflected about the estimate, which also corrects the estimate for the noise.
     random_state : int, default=0
         Seed; the interval is the same for the same seed.
     **options
@@ -92,16 +91,16 @@ def confidence_interval(
     y, proba = np.asarray(y_true), np.asarray(y_proba)
     _input.check_same_length(y, proba)
     weight = _input.row_weights(sample_weight, len(y))
-    draws = drawn_weights(weight, groups, n_resamples, random_state)
+    draws = resampled_weights(weight, groups, n_resamples, random_state)
     estimate = metric(y, proba, sample_weight=weight, **options)
     resampled = [metric(y, proba, sample_weight=drawn, **options) for drawn in draws]
     return interval_of(estimate, np.array(resampled, dtype=np.float64), confidence_level, method)
 
 
-def drawn_weights(
+def resampled_weights(
     weight: FloatArray, groups: npt.ArrayLike | None, n_resamples: int, random_state: int
 ) -> Iterator[FloatArray]:
-    """Weights of the rows in each resample: their own, times how often the row (or its group) was drawn."""
+    """Yield the weights in each resample: the row's own, times the draws of the row or its group."""
     if n_resamples < 1:
         raise ValueError(f"n_resamples must be at least 1, got {n_resamples}.")
     weighed = np.flatnonzero(weight > 0)
@@ -109,12 +108,12 @@ def drawn_weights(
     return _draws(weight, weighed, unit_of_row, n_units, n_resamples, random_state)
 
 
-def dealt_batches(
+def random_batches(
     weight: FloatArray, groups: npt.ArrayLike | None, n_batches: int, random_state: int
 ) -> tuple[IntArray, int]:
-    """Deal rows, or whole groups, to batches at random: the batch of each row, and how many there are.
+    """Assign rows, or whole groups, to batches at random; return the batch of each row and their number.
 
-    There are fewer than asked for where there are fewer rows or groups, so that none is empty.
+    There are at most as many batches as rows or groups, so none is empty.
     """
     weighed = np.flatnonzero(weight > 0)
     unit_of_row, n_units = _units(groups, weighed, len(weight))
@@ -125,7 +124,7 @@ def dealt_batches(
 
 
 def _units(groups: npt.ArrayLike | None, weighed: IntArray, n_rows: int) -> tuple[IntArray, int]:
-    """For each row that has weight, the number of what is drawn with it: itself, or its group."""
+    """Return the sampling unit of each row with positive weight: itself, or its group."""
     if groups is None:
         return np.arange(len(weighed)), len(weighed)
     names = np.asarray(groups)
@@ -154,13 +153,13 @@ def _draws(
 def interval_of(
     estimate: Any, resampled: FloatArray, confidence_level: float = 0.95, method: str = "percentile"
 ) -> Interval:
-    """The interval from the values of a metric over resamples, along the first axis."""
+    """Return the interval from a metric's values over resamples, along the first axis."""
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must lie between 0 and 1, got {confidence_level}.")
     tail = (1 - confidence_level) / 2
-    # no interpolation: between infinite values there is nothing
+    # no interpolation, which is undefined between infinite values
     lower, upper = np.quantile(resampled, [tail, 1 - tail], axis=0, method="inverted_cdf")
     with np.errstate(invalid="ignore"):
         if method == "basic":

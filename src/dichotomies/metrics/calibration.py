@@ -1,4 +1,4 @@
-"""Calibration errors by bins: expected, maximum, and corrected for the noise within bins."""
+"""Binned calibration errors: expected, maximum and debiased."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr
 
-from dichotomies.metrics._events import Question
+from dichotomies.metrics._events import EventQuery
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,10 +29,10 @@ def expected_calibration_error(
     n_bins: int = 20,
     strategy: str = "uniform",
 ) -> float:
-    """Mean distance between how sure predictions are and how often they are right (ECE).
+    """Expected calibration error (ECE): mean distance between confidence and accuracy over bins.
 
-    Rows are put into bins by a probability; within each bin, the mean of that probability is compared with
-    how often the event happened.
+    Rows are binned by a probability; within each bin, the mean of that probability is compared with the
+    frequency of the event.
 
     Parameters
     ----------
@@ -46,20 +46,20 @@ def expected_calibration_error(
     sample_weight : array of shape (n_rows,), optional
         Weights of the rows.
     kind : {"top-label", "top-k", "class-wise"}, optional
-        Which probabilities of a matrix are meant: that of the most probable class (the default, and the
-        paper's); the sum of the `k` largest, against how often the true class is among them; or that of
-        each class in turn, averaged over the classes, those absent from `y_true` too.
+        Event of a matrix: the most probable class is the true one (the default, and the paper's); the true
+        class is among the `k` most probable, against the sum of their probabilities; or each class against
+        the rest, averaged over all classes, including those absent from `y_true`.
     k : int, default=5
-        The number of classes of "top-k".
+        Number of classes for "top-k".
     n_bins : int, default=20
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or of equal mass. A probability on an edge belongs to the bin below.
+        Bins of equal width, or of equal mass; bins include their upper edge.
 
     Returns
     -------
     float
-        Between 0 (calibrated) and 1. It is positive also for a calibrated model, because of noise: see
+        Between 0 (calibrated) and 1. Sampling noise makes it positive even for a calibrated model: see
         `debiased_calibration_error`.
 
     References
@@ -74,8 +74,8 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([True, False, True], [0.7, 0.1, 0.7]), 3)  # any binary score
     0.233
     """
-    question = Question(y_true, y_proba, labels, sample_weight, kind, k)
-    return float(np.mean(expected_error(question.bins(n_bins, strategy))))
+    query = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
+    return float(np.mean(expected_error(query.bins(n_bins, strategy))))
 
 
 def maximum_calibration_error(
@@ -89,9 +89,9 @@ def maximum_calibration_error(
     n_bins: int = 20,
     strategy: str = "uniform",
 ) -> float:
-    """Largest distance, over the bins, between how sure predictions are and how often they are right.
+    """Maximum calibration error (MCE): largest distance between confidence and accuracy over bins.
 
-    One row alone in a bin can decide it: prefer bins of equal mass, or few.
+    A bin with a single row can determine it: prefer bins of equal mass, or few.
 
     Parameters
     ----------
@@ -104,9 +104,9 @@ def maximum_calibration_error(
     sample_weight : array of shape (n_rows,), optional
         Weights of the rows.
     kind : {"top-label", "top-k", "class-wise"}, optional
-        As for `expected_calibration_error`; "class-wise" is the largest distance in any class.
+        See `expected_calibration_error`; "class-wise" is the maximum over all classes.
     k : int, default=5
-        The number of classes of "top-k".
+        Number of classes for "top-k".
     n_bins : int, default=20
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
@@ -123,8 +123,8 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([1, 0, 1], [0.7, 0.1, 0.7]), 3)
     0.3
     """
-    question = Question(y_true, y_proba, labels, sample_weight, kind, k)
-    return float(np.max(maximum_error(question.bins(n_bins, strategy))))
+    query = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
+    return float(np.max(maximum_error(query.bins(n_bins, strategy))))
 
 
 def debiased_calibration_error(
@@ -139,20 +139,20 @@ def debiased_calibration_error(
     strategy: str = "uniform",
     norm: str = "l1",
 ) -> float:
-    r"""Calibration error corrected for what noise alone contributes to it.
+    r"""Calibration error corrected for the bias that sampling noise adds.
 
-    In a bin of n rows, of which a share a is right at a mean confidence of c, the distance \|a - c\| is
-    positive even for a calibrated model, because a is noisy. Both corrections are those of Kumar, Liang &
-    Ma (and of their package ``uncertainty-calibration``):
+    In a bin of n rows with accuracy a and mean confidence c, the distance \|a - c\| is positive even for a
+    calibrated model, because a is noisy. Both corrections are those of Kumar, Liang & Ma (and of their
+    package ``uncertainty-calibration``):
 
-    - "l1", the expected calibration error: ``2 ECE - E``, where E is the mean ECE if every a were drawn
-      anew from a normal distribution around itself, of variance a (1 - a) / n. The mean is taken
-      exactly (of a folded normal distribution), where the package draws 1,000 times. It lessens the bias
-      and does not remove it: of the noise of a calibrated model, some 60 % are left.
+    - "l1", the expected calibration error: ``2 ECE - E``, where E is the expected ECE if every a were
+      redrawn from a normal distribution around itself with variance a (1 - a) / n. The expectation is
+      computed exactly (of a folded normal distribution); the package draws 1,000 samples. The bias is
+      reduced, not removed: about 60 % of the noise of a calibrated model remain.
     - "l2", the root mean squared calibration error: a (1 - a) / (n - 1), the unbiased estimate of the
-      variance of a, is taken off each bin's (a - c)^2, and bins of one row count for nothing (also the
-      estimator of Bröcker and of Ferro & Fricker). The mean square is free of bias; what is below 0 is
-      read as 0 before the root is taken.
+      variance of a, is subtracted from each bin's (a - c)^2, and bins with one row are ignored (also the
+      estimator of Bröcker and of Ferro & Fricker). The mean square is unbiased; negative values are set to 0
+      before the root is taken.
 
     Parameters
     ----------
@@ -163,25 +163,24 @@ def debiased_calibration_error(
     labels : array of shape (n_classes,), optional
         The labels of the columns; by default the sorted labels that occur in `y_true`.
     sample_weight : array of shape (n_rows,), optional
-        Weights of the rows, read as counts: weight 2 is the row twice. Weights that sum to 1 therefore say
-        that there is one row in all: rescale them.
+        Weights of the rows, interpreted as counts: weight 2 is equivalent to two copies of the row. Weights
+        that sum to 1 would mean a single row in all: rescale them.
     kind : {"top-label", "top-k", "class-wise"}, optional
-        As for `expected_calibration_error`; "class-wise" is the mean over the classes ("l1"), or its root
-        mean square ("l2").
+        See `expected_calibration_error`; "class-wise" is the mean over the classes ("l1"), or the root mean
+        square ("l2").
     k : int, default=5
-        The number of classes of "top-k".
+        Number of classes for "top-k".
     n_bins : int, default=20
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width, or of equal mass.
     norm : {"l1", "l2"}, default="l1"
-        Which error: the expected (absolute), or the root mean squared one.
+        Expected (absolute) error, or root mean squared error.
 
     Returns
     -------
     float
-        At most 1. With "l1" it may be slightly below 0, which says that there is no sign of
-        miscalibration.
+        At most 1. With "l1" it may be slightly below 0, which means no evidence of miscalibration.
 
     References
     ----------
@@ -203,26 +202,26 @@ def debiased_calibration_error(
     """
     if norm not in NORMS:
         raise ValueError(f"norm must be one of {', '.join(map(repr, NORMS))}, got {norm!r}.")
-    bins = Question(y_true, y_proba, labels, sample_weight, kind, k).bins(n_bins, strategy)
+    bins = EventQuery(y_true, y_proba, labels, sample_weight, kind, k).bins(n_bins, strategy)
     if norm == "l1":
         return float(np.mean(debiased_expected_error(bins)))
     return float(np.sqrt(np.mean(np.maximum(debiased_squared_error(bins), 0.0))))
 
 
 def expected_error(bins: Bins) -> FloatArray:
-    """Mean absolute gap: one number, or one for every class."""
+    """Return the mean absolute gap, for all rows or per class."""
     result: FloatArray = (bins.share * np.abs(bins.gap)).sum(axis=0)
     return result
 
 
 def maximum_error(bins: Bins) -> FloatArray:
-    """Largest absolute gap: one number, or one for every class."""
+    """Return the largest absolute gap, for all rows or per class."""
     result: FloatArray = np.abs(bins.gap).max(axis=0)
     return result
 
 
 def debiased_expected_error(bins: Bins) -> FloatArray:
-    """Twice the mean absolute gap, less its mean if the outcomes were drawn anew."""
+    """Return twice the mean absolute gap minus its expectation if the outcomes were redrawn."""
     gap = np.abs(bins.gap)
     spread = np.sqrt(_outcome_variance(bins) / np.where(bins.weight > 0, bins.weight, 1.0))
     redrawn = _folded_normal_mean(gap, spread)
@@ -231,7 +230,7 @@ def debiased_expected_error(bins: Bins) -> FloatArray:
 
 
 def debiased_squared_error(bins: Bins) -> FloatArray:
-    """Mean squared gap, less the variance of the outcomes in each bin."""
+    """Return the mean squared gap minus the variance of the outcomes in each bin."""
     enough = bins.weight > 1
     noise = _outcome_variance(bins) / np.where(enough, bins.weight - 1, 1.0)
     squares = np.where(enough, bins.gap**2 - noise, 0.0)
@@ -245,7 +244,7 @@ def _outcome_variance(bins: Bins) -> FloatArray:
 
 
 def _folded_normal_mean(mean: FloatArray, spread: FloatArray) -> FloatArray:
-    """Mean of the absolute value of normal variables of given (non-negative) means."""
+    """Return the mean absolute value of normal variables with given (non-negative) means."""
     ratio = mean / np.where(spread > 0, spread, np.inf)
     density = np.exp(-(ratio**2) / 2) / np.sqrt(2 * np.pi)
     folded: FloatArray = 2 * spread * density + mean * (1 - 2 * ndtr(-ratio))

@@ -1,4 +1,4 @@
-"""A fitted classifier evaluated on any number of rows, a chunk at a time."""
+"""Evaluation of a fitted classifier in chunks of rows."""
 
 from __future__ import annotations
 
@@ -34,35 +34,35 @@ def evaluate(
     random_state: int = 0,
     chunk_rows: int | None = None,
 ) -> Evaluation:
-    """Evaluate a fitted classifier: every metric with its confidence interval.
+    """Evaluate a fitted classifier: all metrics with confidence intervals.
 
-    The classifier is asked for a chunk of rows at a time, and of each row a few numbers are kept, so that
-    any number of rows and classes fits into memory.
+    Probabilities are predicted in chunks and reduced to a few numbers per row, so memory does not grow with
+    rows times classes.
 
     Parameters
     ----------
     classifier : fitted classifier
-        Any with ``classes_`` and ``predict_log_proba`` or ``predict_proba``.
+        Any classifier with ``classes_`` and ``predict_log_proba`` or ``predict_proba``.
     X : array, sparse matrix or data frame of shape (n_rows, n_features)
-        Rows the classifier was not trained on.
+        Held-out rows.
     y : array of shape (n_rows,)
-        Their labels. Labels that the classifier does not know are refused, by name.
+        Their labels. Raises for labels that are not in ``classes_``.
     sample_weight : array of shape (n_rows,), optional
         Weights of the rows.
     groups : array of shape (n_rows,), optional
-        Rows that belong together, such as those of one person; the intervals then draw whole groups.
+        Group of each row, such as the person it comes from; the bootstrap then draws whole groups.
     top_k : sequence of int, default=(5,)
-        For which k the accuracy and calibration of the k most probable classes are given.
+        Values of k for top-k accuracy and calibration.
     n_bins : int, default=20
-        Number of bins of the calibration errors.
+        Number of bins for the calibration errors.
     n_resamples : int, default=200
-        How many times rows are drawn for the intervals.
+        Number of bootstrap resamples.
     confidence_level : float, default=0.95
-        Level of the intervals.
+        Confidence level of the intervals.
     random_state : int, default=0
-        Seed of the intervals.
+        Seed of the bootstrap.
     chunk_rows : int, optional
-        Rows asked for at a time; by default as many as give 128 MiB of probabilities.
+        Rows per chunk; by default as many as give 128 MiB of probabilities.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Losses taken apart: what recalibration would save, and what only a better model could."""
+"""Decomposition of losses into calibration and refinement."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from dichotomies._kernels.isotonic import pool_ties, pool_violators
-from dichotomies.metrics._events import Question
+from dichotomies.metrics._events import EventQuery
 from dichotomies.metrics.binning import binned
 from dichotomies.metrics.facts import RowFacts
 
@@ -23,7 +23,7 @@ METHODS = ("isotonic", "binned")
 
 
 class Decomposition(NamedTuple):
-    """A loss and its two parts: ``total == calibration + refinement``."""
+    """A loss and its parts: ``total == calibration + refinement``."""
 
     total: float
     calibration: float
@@ -31,7 +31,7 @@ class Decomposition(NamedTuple):
 
 
 def _loss_of_scores(events: ScoredEvents, loss: str) -> FloatArray:
-    """Loss of each score."""
+    """Return the loss of each score."""
     score, happened = events.score, events.happened
     if loss == "brier":
         return (score - happened) ** 2
@@ -41,7 +41,7 @@ def _loss_of_scores(events: ScoredEvents, loss: str) -> FloatArray:
 
 
 def _loss_of_shares(happened: FloatArray, missed: FloatArray, loss: str) -> FloatArray:
-    """Total loss of each group of events if all its scores were the share that happened."""
+    """Return the total loss of each group of events with the group's frequency as score."""
     weight = happened + missed
     if loss == "brier":
         return happened * missed / weight
@@ -63,18 +63,18 @@ def loss_decomposition(
     strategy: str = "quantile",
     recalibrated: npt.ArrayLike | None = None,
 ) -> Decomposition:
-    """Take a loss apart: calibration, which recalibration would save, and refinement, which remains.
+    """Decompose a loss into calibration, which recalibration would remove, and refinement, which remains.
 
-    Refinement is the loss after the best recalibration of the scores, and calibration is the rest, so that
-    the two always sum to the total. Which recalibration is the best is estimated:
+    Refinement is the loss after optimal recalibration of the scores, and calibration is the rest. The
+    optimal recalibration is estimated:
 
-    - "isotonic": the best non-decreasing map (CORP). There is nothing to choose, and calibration is never
-      negative. The map is fitted to the very rows it is judged on, so with few rows calibration is
-      over-stated.
-    - "binned": within each bin, the share of the events that happened.
-    - By a recalibration of your own, such as an external calibrator fitted on other rows: pass its
-      probabilities as `recalibrated`. This is the only one for the loss over all classes at once; its
-      calibration part is negative where the recalibration does harm.
+    - "isotonic": by the best non-decreasing map (CORP), which has no tuning parameter and never gives
+      negative calibration. The map is fitted to the rows it is evaluated on, so calibration is
+      over-estimated with few rows.
+    - "binned": by the frequency of the event in each bin.
+    - Or by your own recalibration, such as an external calibrator fitted to other rows: pass its
+      probabilities as `recalibrated`. Only this applies to the loss over all classes at once; the
+      calibration part is negative if the recalibration increases the loss.
 
     Parameters
     ----------
@@ -89,26 +89,26 @@ def loss_decomposition(
     loss : {"nll", "brier"}, default="nll"
         The loss: negative log-likelihood, or the squared distance (for one event, between 0 and 1).
     kind : {"top-label", "top-k", "class-wise"}, optional
-        The events of a matrix whose loss is meant: that the most probable class is the true one (the
-        default); that the true class is among the `k` most probable; or, for each class, that it is the
-        true one, *summed* over the classes (for "brier", the total is then `brier_score`).
+        Event of a matrix: the most probable class is the true one (the default); the true class is among
+        the `k` most probable; or each class against the rest, *summed* over the classes (for "brier", the
+        total is then `brier_score`).
     k : int, default=5
-        The number of classes of "top-k".
+        Number of classes for "top-k".
     method : {"isotonic", "binned"}, default="isotonic"
-        How the best recalibration is estimated.
+        Estimate of the optimal recalibration.
     n_bins : int, default=20
-        Number of bins of "binned".
+        Number of bins for "binned".
     strategy : {"uniform", "quantile"}, default="quantile"
         Bins of equal width, or of equal mass.
     recalibrated : array of the shape of `y_proba`, optional
         Probabilities after recalibration. The loss is then `negative_log_likelihood` or `brier_score` over
-        all classes, and `kind`, `method` and the bins play no role.
+        all classes, and `kind`, `method` and the bins are ignored.
 
     Returns
     -------
     Decomposition
-        ``total``, ``calibration`` and ``refinement``. Total and calibration are infinite where an event of
-        probability 0 happened and the loss is "nll".
+        ``total``, ``calibration`` and ``refinement``. With "nll", total and calibration are infinite if an
+        event of probability 0 occurred.
 
     References
     ----------
@@ -132,8 +132,8 @@ def loss_decomposition(
         raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, got {loss!r}.")
     if recalibrated is not None:
         return _by_recalibration(y_true, (y_proba, recalibrated), labels, sample_weight, loss)
-    question = Question(y_true, y_proba, labels, sample_weight, kind, k)
-    each = question.class_events() if question.is_classwise else [question.events()]
+    query = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
+    each = query.class_events() if query.is_classwise else [query.events()]
     parts = np.array([decomposed(events, loss, method, n_bins, strategy) for events in each])
     return Decomposition(*parts.sum(axis=0).tolist())
 
@@ -145,7 +145,7 @@ def decomposed(
     n_bins: int = 20,
     strategy: str = "quantile",
 ) -> Decomposition:
-    """Decomposition of the mean loss of one set of events."""
+    """Decompose the mean loss of one set of events."""
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
     if method == "isotonic":
@@ -159,7 +159,7 @@ def decomposed(
 
 
 def _isotonic_groups(events: ScoredEvents) -> tuple[FloatArray, FloatArray]:
-    """Weight of the events that happened and did not, in each step of the isotonic curve."""
+    """Return the weights of events that did and did not occur, per block of the isotonic regression."""
     order = np.argsort(events.score, kind="stable")
     _, positive, negative = pool_ties(events.score, events.happened, events.weight, order)
     n_steps = pool_violators(positive, negative, np.empty(len(positive), dtype=np.intp))

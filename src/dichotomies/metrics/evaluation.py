@@ -1,4 +1,4 @@
-"""A model's probabilities evaluated: every metric with its confidence interval, in one pass over the rows."""
+"""All metrics of class probabilities with confidence intervals, from one pass over the rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from dichotomies.metrics import _input
 from dichotomies.metrics.binning import ClassBinsBuilder, binned
-from dichotomies.metrics.bootstrap import Interval, dealt_batches, drawn_weights, interval_of
+from dichotomies.metrics.bootstrap import Interval, interval_of, random_batches, resampled_weights
 from dichotomies.metrics.calibration import expected_error
 from dichotomies.metrics.facts import RowFacts, probability_blocks, reduced_block
 from dichotomies.metrics.reliability import ReliabilityCurve, curve_of
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, LabelArray
     from dichotomies.metrics.binning import Bins
 
-#: Rows are dealt to this many batches, which stand for rows where the class-wise error is resampled.
+#: Number of batches of rows that are resampled in place of rows for the class-wise error.
 _BATCHES = 20
 
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Every metric of a model on some rows; prints as a table.
+    """All metrics of a model on some rows; prints as a table.
 
-    Made by `evaluate`, or from predictions by the class methods.
+    Returned by `evaluate`, or computed from predictions by the class methods.
 
     Attributes
     ----------
     facts : RowFacts
-        What is known of each row.
+        Per-row quantities.
     labels : ndarray of shape (n_classes,)
         The labels of the classes.
     groups : ndarray of shape (n_rows,) or None
         Rows that are resampled together.
     n_bins : int
-        Number of bins of the calibration errors.
+        Number of bins for the calibration errors.
     n_resamples, confidence_level, random_state : int, float, int
-        How the confidence intervals are made.
+        Settings of the bootstrap.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Evaluation:
         labels : array of shape (n_classes,), optional
             The labels of the columns; by default the sorted labels that occur in `y_true`.
         is_log : bool, default=False
-            Whether `y_proba` holds logarithms of probabilities.
+            True if `y_proba` holds log-probabilities.
         **settings
             Further parameters of `evaluate`.
         """
@@ -116,23 +116,23 @@ class Evaluation:
         confidence_level: float = 0.95,
         random_state: int = 0,
     ) -> Evaluation:
-        """Evaluate class probabilities that come a chunk of rows at a time.
+        """Evaluate class probabilities given in chunks of rows.
 
         Parameters
         ----------
         y_true : array of shape (n_rows,)
             The true labels of all rows.
         chunks : iterable of arrays of shape (rows of the chunk, n_classes)
-            Class probabilities (logarithms with `is_log`), in the order of `y_true`.
+            Class probabilities (log-probabilities with `is_log`), in the order of `y_true`.
         labels : array of shape (n_classes,)
             The labels of the columns.
         sample_weight, groups, is_log, top_k, n_bins, n_resamples, confidence_level, random_state
-            As in `evaluate` and `from_predictions`.
+            See `evaluate` and `from_predictions`.
         """
         names = np.asarray(labels)
         codes = _input.class_codes(y_true, names)
         weight = _input.row_weights(sample_weight, len(codes))
-        batches, n_batches = dealt_batches(weight, groups, _BATCHES, random_state)
+        batches, n_batches = random_batches(weight, groups, _BATCHES, random_state)
         builder, wanted = ClassBinsBuilder(len(names), n_bins, n_batches), _input.checked_top_k(top_k)
         parts, done = [], 0
         for chunk in chunks:
@@ -152,26 +152,26 @@ class Evaluation:
 
     @cached_property
     def metrics(self) -> dict[str, float]:
-        """The metrics by name."""
+        """The metrics, by name."""
         return {**row_metrics(self.facts, self.n_bins), **_class_wise(self._class_bins.bins())}
 
     @cached_property
     def intervals(self) -> dict[str, Interval]:
-        """The metrics by name, each with its confidence interval (bootstrap).
+        """The metrics by name, with bootstrap confidence intervals.
 
-        Rows are drawn with replacement, or `groups` where they were given, and the quantiles of a metric
-        over the draws are moved so that their median is the estimate (method "centred" of
-        `confidence_interval`), because drawing adds to calibration errors; an interval ends where the
-        metric's range does. The class-wise error is drawn by batches of rows (20, or the groups where there
-        are fewer): for single rows, all probabilities would have to be kept.
+        Rows, or `groups` if given, are drawn with replacement. Resampling increases calibration errors, so
+        the quantiles are shifted to have the estimate as their median (method "centred" of
+        `confidence_interval`), and clipped to the metric's range. The class-wise error is resampled by
+        batches of rows (20, or the groups if there are fewer), because resampling rows would need all
+        probabilities in memory.
         """
-        # equally sure rows stay neighbours, so that no resample has to be sorted from scratch
+        # rows sorted by confidence make every resample nearly sorted
         order = np.argsort(self.facts.confidence, kind="stable")
         ordered = self.facts.rows(order)
-        draws = drawn_weights(self.facts.weight, self.groups, self.n_resamples, self.random_state)
+        draws = resampled_weights(self.facts.weight, self.groups, self.n_resamples, self.random_state)
         of_rows = [row_metrics(ordered.reweighted(drawn[order]), self.n_bins) for drawn in draws]
         once = np.ones(self._class_bins.n_batches)
-        draws = drawn_weights(once, None, self.n_resamples, self.random_state)
+        draws = resampled_weights(once, None, self.n_resamples, self.random_state)
         of_classes = [_class_wise(self._class_bins.bins(times)) for times in draws]
         resampled = [rows | classes for rows, classes in zip(of_rows, of_classes, strict=True)]
         return {
@@ -197,14 +197,14 @@ class Evaluation:
     def reliability_curve(
         self, *, k: int | None = None, n_bins: int | None = None, strategy: str = "uniform"
     ) -> ReliabilityCurve:
-        """How often the most probable class, or one of the `k` most probable, is the true one.
+        """Return the reliability curve of the most probable class, or of the `k` most probable.
 
         Parameters
         ----------
         k : int, optional
-            One of the numbers in `top_k`.
+            One of the values in `top_k`.
         n_bins : int, optional
-            Number of bins; by default as in the metrics.
+            Number of bins; by default that of the metrics.
         strategy : {"uniform", "quantile"}, default="uniform"
             Bins of equal width, or of equal mass.
         """
@@ -212,7 +212,7 @@ class Evaluation:
         return curve_of(bins, confidence_level=self.confidence_level)
 
     def class_reliability_curve(self, label: Any) -> ReliabilityCurve:
-        """How often rows are of one class, by the probability given to it."""
+        """Return the reliability curve of one class against the rest."""
         columns = np.flatnonzero(self.labels == label)
         if len(columns) != 1:
             raise ValueError(f"There is no class {label!r}.")

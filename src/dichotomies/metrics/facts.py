@@ -1,4 +1,4 @@
-"""What metrics need to know about each row: a handful of numbers in place of all class probabilities."""
+"""Per-row quantities that metrics are computed from, in place of all class probabilities."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ _BLOCK_BYTES = 512 * 2**10
 
 
 class ScoredEvents(NamedTuple):
-    """Probabilities of events, whether each happened, and its weight: all that binary calibration needs.
+    """Probabilities of binary events, their outcomes and weights.
 
-    Where it is known better than the score tells, the logarithm of the probability that the event does not
-    happen comes with them: a score that rounds to 1 may still leave a little to doubt.
+    Optionally with the log-probability that the event does not occur, for scores that round to 1.
     """
 
     score: FloatArray
@@ -36,9 +35,9 @@ class ScoredEvents(NamedTuple):
 
 @dataclass(frozen=True)
 class RowFacts:
-    """Facts about rows, from which every metric but the class-wise ones is computed.
+    """Per-row quantities from which every metric except the class-wise ones is computed.
 
-    They take about 70 bytes a row, however many classes there are.
+    About 70 bytes per row for any number of classes.
 
     Attributes
     ----------
@@ -51,16 +50,15 @@ class RowFacts:
     confidence : ndarray of shape (n_rows,)
         Probability of the most probable class.
     log_doubt : ndarray of shape (n_rows,)
-        Logarithm of the probability of all other classes together.
+        Log-probability of all other classes together.
     rank : ndarray of shape (n_rows,)
-        How many classes are more probable than the true one; of equally probable classes, that of the
-        earlier column comes first.
+        Number of classes more probable than the true one; ties are ordered by column.
     top_k_confidence : ndarray of shape (n_rows, len(top_k))
         Sum of the k largest probabilities.
     weight : ndarray of shape (n_rows,)
         Weights of the rows.
     top_k : tuple of int
-        The numbers k for which `top_k_confidence` is there.
+        Values of k for which `top_k_confidence` is available.
 
     Examples
     --------
@@ -94,7 +92,7 @@ class RowFacts:
         top_k: Sequence[int] = (5,),
         is_log: bool = False,
     ) -> RowFacts:
-        """Reduce class probabilities to facts about rows.
+        """Reduce class probabilities to per-row quantities.
 
         Parameters
         ----------
@@ -108,9 +106,9 @@ class RowFacts:
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows.
         top_k : sequence of int, default=(5,)
-            For which k the sum of the k largest probabilities is kept.
+            Values of k for which the sum of the k largest probabilities is stored.
         is_log : bool, default=False
-            Whether `y_proba` holds logarithms of probabilities.
+            True if `y_proba` holds log-probabilities.
         """
         matrix = _input.checked_matrix(y_proba, is_log=is_log)
         codes = _input.class_codes(y_true, _input.column_labels(y_true, y_proba, labels))
@@ -125,9 +123,9 @@ class RowFacts:
 
     @classmethod
     def concatenate(cls, parts: Sequence[RowFacts]) -> RowFacts:
-        """Facts about the rows of all parts, in their order."""
+        """Concatenate the rows of all parts."""
         if len({part.top_k for part in parts}) != 1:
-            raise ValueError("Facts can be put together only where they were taken for the same top_k.")
+            raise ValueError("RowFacts can only be concatenated if they have the same top_k.")
         arrays = [field.name for field in fields(cls) if field.name != "top_k"]
         joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays}
         return cls(**joined, top_k=parts[0].top_k)
@@ -136,26 +134,26 @@ class RowFacts:
         return len(self.codes)
 
     def rows(self, index: IntArray) -> RowFacts:
-        """Facts about some of the rows, or in another order."""
+        """Return the rows at `index`."""
         arrays = [field.name for field in fields(self) if field.name != "top_k"]
         return replace(self, **{name: getattr(self, name)[index] for name in arrays})
 
     def reweighted(self, weight: FloatArray) -> RowFacts:
-        """The same rows with other weights."""
+        """Return the same rows with other weights."""
         return replace(self, weight=weight)
 
     def mean(self, values: npt.ArrayLike) -> float:
-        """Weighted mean over the rows; a row of weight zero counts for nothing, whatever its value."""
+        """Return the weighted mean over the rows; values of rows with weight zero are ignored."""
         weighed = self.weight > 0
         return float(np.average(np.asarray(values)[weighed], weights=self.weight[weighed]))
 
     def events(self, k: int | None = None) -> ScoredEvents:
-        """The event that the prediction is right, with its probability.
+        """Return the event that the prediction is right, with its probability.
 
         Parameters
         ----------
         k : int, optional
-            That the true class is among the `k` most probable; by default that it is the most probable.
+            The true class is among the `k` most probable; by default, it is the most probable.
         """
         weighed = self.weight > 0
         happened, weight = (self.rank < (k or 1))[weighed], self.weight[weighed]
@@ -165,13 +163,13 @@ class RowFacts:
 
     def _top_k_confidence_at(self, k: int) -> FloatArray:
         if k not in self.top_k:
-            raise ValueError(f"The facts were taken for top_k={self.top_k}, not for k={k}.")
+            raise ValueError(f"The RowFacts were computed for top_k={self.top_k}, not for k={k}.")
         column: FloatArray = self.top_k_confidence[:, self.top_k.index(k)]
         return column
 
 
 class Block(NamedTuple):
-    """Rows of probabilities in double precision, with their logarithms where those were given."""
+    """Probabilities of some rows in double precision, and their logarithms if given."""
 
     proba: FloatArray
     log_proba: FloatArray | None
@@ -179,7 +177,7 @@ class Block(NamedTuple):
 
 
 def probability_blocks(matrix: FloatArray, *, is_log: bool) -> Iterator[tuple[slice, Block]]:
-    """Blocks of rows small enough for the cache, as slices and probabilities."""
+    """Yield blocks of rows that fit into the cache, as slices and probabilities."""
     step = max(1, _BLOCK_BYTES // (8 * max(1, matrix.shape[1])))
     for start in range(0, len(matrix), step):
         rows = slice(start, min(start + step, len(matrix)))
@@ -191,7 +189,7 @@ def probability_blocks(matrix: FloatArray, *, is_log: bool) -> Iterator[tuple[sl
 def reduced_block(
     block: Block, codes: IntArray, weight: FloatArray, top_k: tuple[int, ...], first_row: int
 ) -> RowFacts:
-    """Facts about one block of rows; `first_row` is its place in the whole, for messages."""
+    """Reduce one block of rows; `first_row` is its offset, for error messages."""
     n, n_classes = block.proba.shape
     predicted, rank = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
     brier, smallest, total, doubt = np.empty((4, n))
@@ -199,22 +197,22 @@ def reduced_block(
     ordered_by = block.proba if block.log_proba is None else block.log_proba
     reduce_rows(ordered_by, block.proba, codes, predicted, rank, brier, smallest, total, doubt, largest)
     _input.check_proba(smallest, total, block.dtype, first_row)
-    # a sum of probabilities may exceed 1 in the last bit, and log(1 - p) would then not be a number
+    # a sum of probabilities may exceed 1 by rounding, which would make log(1 - p) NaN
     sums = np.minimum(np.cumsum(largest, axis=1), 1.0)
     with np.errstate(divide="ignore"):
         own = ordered_by[np.arange(n), codes]
         log_own = np.log(own) if block.log_proba is None else own
         log_doubt = np.log(doubt)
     if block.log_proba is not None:
-        _mend_underflow(log_doubt, block.log_proba, predicted)
+        _fix_underflow(log_doubt, block.log_proba, predicted)
     wanted = [min(k, n_classes) - 1 for k in top_k]
     return RowFacts(
         codes, predicted, log_own, brier, sums[:, 0], log_doubt, rank, sums[:, wanted], weight, top_k
     )
 
 
-def _mend_underflow(log_doubt: FloatArray, log_proba: FloatArray, predicted: IntArray) -> None:
-    """Sum the logarithms themselves where all probabilities but the largest are too small for a number."""
+def _fix_underflow(log_doubt: FloatArray, log_proba: FloatArray, predicted: IntArray) -> None:
+    """Sum log-probabilities directly where all probabilities but the largest underflow."""
     lost = np.flatnonzero(np.isneginf(log_doubt))
     if len(lost) and log_proba.shape[1] > 1:
         others = log_proba[lost]

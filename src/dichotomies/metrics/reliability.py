@@ -1,4 +1,4 @@
-"""The reliability curve as plain data: how often events of a given probability happen."""
+"""Reliability curves as plain data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
-from dichotomies.metrics._events import Question
+from dichotomies.metrics._events import EventQuery
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,22 +21,22 @@ INTERVALS = ("wilson", "clopper-pearson")
 
 @dataclass(frozen=True)
 class ReliabilityCurve:
-    """How sure and how right predictions are, bin by bin; NaN in empty bins.
+    """Confidence and accuracy per bin; NaN in empty bins.
 
     Attributes
     ----------
     edges : ndarray of shape (n_bins + 1,)
-        Edges of the bins, from 0 to 1; a score on an edge belongs to the bin below.
+        Edges of the bins, from 0 to 1; bins include their upper edge.
     confidence : ndarray of shape (n_bins,)
         Mean score in each bin.
     accuracy : ndarray of shape (n_bins,)
-        Share of the events in each bin that happened.
+        Frequency of the event in each bin.
     count : ndarray of shape (n_bins,)
         Number of rows in each bin (sum of their weights).
     lower, upper : ndarray of shape (n_bins,)
-        Confidence interval of `accuracy`, each bin on its own.
+        Pointwise confidence interval of `accuracy`.
     confidence_level : float
-        Its level.
+        Confidence level of that interval.
     """
 
     edges: FloatArray
@@ -49,7 +49,7 @@ class ReliabilityCurve:
 
     @property
     def expected_calibration_error(self) -> float:
-        """Mean distance between `confidence` and `accuracy`, weighted by `count`."""
+        """Expected calibration error: distance of `confidence` and `accuracy`, weighted by `count`."""
         filled = self.count > 0
         gaps = np.abs(self.confidence - self.accuracy)[filled]
         return float(np.average(gaps, weights=self.count[filled]))
@@ -68,7 +68,7 @@ def reliability_curve(
     interval: str = "wilson",
     confidence_level: float = 0.95,
 ) -> ReliabilityCurve:
-    """Compare how sure predictions are with how often they are right, bin by bin.
+    """Compute the reliability curve: mean confidence and accuracy per bin.
 
     Parameters
     ----------
@@ -79,21 +79,21 @@ def reliability_curve(
     labels : array of shape (n_classes,), optional
         The labels of the columns; by default the sorted labels that occur in `y_true`.
     sample_weight : array of shape (n_rows,), optional
-        Weights of the rows, read as counts by the intervals.
+        Weights of the rows, interpreted as counts by the intervals.
     kind : {"top-label", "top-k", "class-wise"}, optional
-        As for `expected_calibration_error`; "class-wise" pools the classes: every probability of the
-        matrix is one score. Its intervals treat the entries of a row as independent.
+        See `expected_calibration_error`; "class-wise" pools the classes: every entry of the matrix is one
+        score. Its intervals treat the entries of a row as independent.
     k : int, default=5
-        The number of classes of "top-k".
+        Number of classes for "top-k".
     n_bins : int, default=20
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or of equal mass. "class-wise" has bins of equal width only.
+        Bins of equal width, or of equal mass. "class-wise" supports equal width only.
     interval : {"wilson", "clopper-pearson"}, default="wilson"
-        The interval for the accuracy of a bin: Wilson's, close to the level, or Clopper & Pearson's, never
-        below it.
+        Interval for the accuracy of a bin: Wilson's, with coverage close to the level, or Clopper &
+        Pearson's, with coverage at least the level.
     confidence_level : float, default=0.95
-        Level of the intervals.
+        Confidence level of the intervals.
 
     Returns
     -------
@@ -108,21 +108,21 @@ def reliability_curve(
     >>> curve.lower.round(2), curve.upper.round(2)
     (array([0.  , 0.44]), array([0.79, 1.  ]))
     """
-    question = Question(y_true, y_proba, labels, sample_weight, kind, k)
-    if question.is_classwise and strategy != "uniform":
+    query = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
+    if query.is_classwise and strategy != "uniform":
         raise ValueError("A class-wise reliability curve pools the classes in bins of equal width only.")
-    bins = question.bins(n_bins, strategy)
-    return curve_of(pooled(bins) if question.is_classwise else bins, interval, confidence_level)
+    bins = query.bins(n_bins, strategy)
+    return curve_of(pooled(bins) if query.is_classwise else bins, interval, confidence_level)
 
 
 def pooled(bins: Bins) -> Bins:
-    """All classes in the same bins."""
+    """Pool the bins of all classes."""
     sums = (values.sum(axis=1) for values in (bins.weight, bins.score, bins.outcome))
     return type(bins)(bins.edges, *sums)
 
 
 def curve_of(bins: Bins, interval: str = "wilson", confidence_level: float = 0.95) -> ReliabilityCurve:
-    """The reliability curve of one set of bins."""
+    """Return the reliability curve of one set of bins."""
     if interval not in INTERVALS:
         raise ValueError(f"interval must be one of {', '.join(map(repr, INTERVALS))}, got {interval!r}.")
     happened, count = _countable(bins.outcome, bins.weight, confidence_level)
@@ -136,23 +136,23 @@ def curve_of(bins: Bins, interval: str = "wilson", confidence_level: float = 0.9
 def _countable(
     happened: FloatArray, count: FloatArray, confidence_level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Events and counts that an interval can be made of: no count of 0, no share above 1."""
+    """Return counts that an interval is defined for: no count of 0, no frequency above 1."""
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must lie between 0 and 1, got {confidence_level}.")
     known = np.where(count > 0, count, np.nan)
-    return np.clip(happened, 0.0, known), known  # sums of fractional weights may differ in the last bit
+    return np.clip(happened, 0.0, known), known  # sums of fractional weights may differ by rounding
 
 
 def wilson_interval(
     happened: FloatArray, count: FloatArray, confidence_level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Wilson's score interval of a share; NaN where nothing was counted."""
+    """Return Wilson's score interval of a proportion; NaN for empty bins."""
     happened, count = _countable(happened, count, confidence_level)
     z = ndtri((1 + confidence_level) / 2)
     share = happened / count
     centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
     half = z * np.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2) / (1 + z**2 / count)
-    # exactly 0 and 1 where no or every event happened, which rounding would miss
+    # exactly 0 and 1 for frequencies 0 and 1, despite rounding
     lower = np.where(happened == 0, 0.0, centre - half)
     return lower, np.where(happened == count, 1.0, centre + half)
 
@@ -160,7 +160,7 @@ def wilson_interval(
 def clopper_pearson_interval(
     happened: FloatArray, count: FloatArray, confidence_level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Clopper & Pearson's exact interval of a share; NaN where nothing was counted."""
+    """Return Clopper & Pearson's exact interval of a proportion; NaN for empty bins."""
     happened, count = _countable(happened, count, confidence_level)
     tail = (1 - confidence_level) / 2
     missed = count - happened

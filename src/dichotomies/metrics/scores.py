@@ -1,4 +1,4 @@
-"""Proper scores and accuracies: means over rows of one number each."""
+"""Proper scoring rules and accuracies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def negative_log_likelihood(
     clip: float | None = None,
     is_log: bool = False,
 ) -> float:
-    """Mean of -log p over the rows, p being the probability given to the true class; in nats.
+    """Negative log-likelihood (log-loss): mean of -log p of the true class, in nats.
 
     Parameters
     ----------
@@ -35,10 +35,10 @@ def negative_log_likelihood(
     sample_weight : array of shape (n_rows,), optional
         Weights of the rows.
     clip : float, optional
-        Probabilities below it are read as it; 1e-15 gives the numbers of the paper. By default nothing is
-        clipped, and a true class of probability 0 makes the result infinite.
+        Lower bound on probabilities; 1e-15 gives the numbers of the paper. By default nothing is clipped,
+        and a true class of probability 0 makes the result infinite.
     is_log : bool, default=False
-        Whether `y_proba` holds logarithms of probabilities, which do not underflow.
+        True if `y_proba` holds log-probabilities, which do not underflow.
 
     Returns
     -------
@@ -70,10 +70,11 @@ def brier_score(
     sample_weight: npt.ArrayLike | None = None,
     scale_by_half: bool = False,
 ) -> float:
-    """Mean squared distance between the class probabilities and the truth.
+    """Brier score: mean squared distance between the class probabilities and the one-hot truth.
 
-    The sum over *all* classes, Brier's own definition. scikit-learn's `brier_score_loss` halves it for two
-    classes unless told otherwise; here it is halved only on request, so that numbers of classes compare.
+    It sums over *all* classes, as in Brier's definition. scikit-learn's `brier_score_loss` halves it for two
+    classes by default; here it is halved only on request, so that problems with different numbers of classes
+    are comparable.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ def brier_score(
     sample_weight : array of shape (n_rows,), optional
         Weights of the rows.
     scale_by_half : bool, default=False
-        Whether to halve the score, so that it lies between 0 and 1.
+        Halve the score, so that it lies between 0 and 1.
 
     Returns
     -------
@@ -112,7 +113,7 @@ def accuracy(
 ) -> float:
     """Share of the rows whose most probable class is the true one.
 
-    Of equally probable classes, that of the first column counts as the most probable.
+    Ties go to the first column.
 
     Parameters
     ----------
@@ -148,7 +149,7 @@ def top_k_accuracy(
 ) -> float:
     """Share of the rows whose true class is among the k most probable.
 
-    Of equally probable classes, that of the earlier column comes first.
+    Ties are ordered by column.
 
     Parameters
     ----------
@@ -161,7 +162,7 @@ def top_k_accuracy(
     sample_weight : array of shape (n_rows,), optional
         Weights of the rows.
     k : int, default=5
-        How many classes are guessed.
+        Number of classes.
 
     Returns
     -------
@@ -180,7 +181,7 @@ def top_k_accuracy(
 
 
 def nll_of(facts: RowFacts, clip: float | None = None) -> float:
-    """Mean negative log-likelihood, probabilities below `clip` read as it."""
+    """Return the mean negative log-likelihood, with probabilities bounded below by `clip`."""
     if clip is not None and not 0 < clip < 1:
         raise ValueError(f"clip must lie between 0 and 1, or be None for no clipping; got {clip}.")
     log_proba = facts.log_proba if clip is None else np.maximum(facts.log_proba, np.log(clip))

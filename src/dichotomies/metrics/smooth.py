@@ -1,4 +1,4 @@
-"""Smooth calibration error: no bins, and a bandwidth that the data choose."""
+"""Smooth calibration error: kernel smoothing with a data-driven bandwidth."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.signal import fftconvolve
 
-from dichotomies.metrics._events import Question
+from dichotomies.metrics._events import EventQuery
 from dichotomies.metrics.binning import sums_by_index
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray
     from dichotomies.metrics.facts import ScoredEvents
 
-# The discretisation of the authors' package `relplot`, so that the numbers agree.
+# The discretisation of the authors' package `relplot`, so that the values agree.
 _SMALLEST_BANDWIDTH = 0.001
 _HALVINGS = 10
 _GRID_POINTS = 2000
@@ -33,12 +33,11 @@ def smooth_calibration_error(
     k: int = 5,
     bandwidth: float | None = None,
 ) -> float:
-    """Calibration error by a kernel in place of bins (smECE).
+    """Smooth calibration error (smECE): kernel smoothing in place of bins.
 
-    The differences between outcome and score are smoothed by a Gaussian kernel, reflected at 0 and 1, and
-    the absolute value of the result is averaged. The bandwidth is the one at which the error equals the
-    bandwidth, found by bisection; so there is nothing to choose, and the error does not jump as scores
-    cross the edges of bins.
+    The residuals of outcome and score are smoothed by a Gaussian kernel, reflected at 0 and 1, and the
+    absolute value of the result is averaged. The bandwidth is the fixed point at which it equals the error,
+    found by bisection. There is no tuning parameter, and the error is continuous in the scores.
 
     Parameters
     ----------
@@ -51,11 +50,11 @@ def smooth_calibration_error(
     sample_weight : array of shape (n_rows,), optional
         Weights of the rows.
     kind : {"top-label", "top-k", "class-wise"}, optional
-        As for `expected_calibration_error`.
+        See `expected_calibration_error`.
     k : int, default=5
-        The number of classes of "top-k".
+        Number of classes for "top-k".
     bandwidth : float, optional
-        A fixed standard deviation of the kernel.
+        Fixed standard deviation of the kernel.
 
     Returns
     -------
@@ -80,19 +79,19 @@ def smooth_calibration_error(
     """
     if bandwidth is not None and bandwidth <= 0:
         raise ValueError(f"bandwidth must be positive, got {bandwidth}.")
-    question = Question(y_true, y_proba, labels, sample_weight, kind, k)
-    each = question.class_events() if question.is_classwise else [question.events()]
+    query = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
+    each = query.class_events() if query.is_classwise else [query.events()]
     return float(np.mean([smooth_error(events, bandwidth) for events in each]))
 
 
 def smooth_error(events: ScoredEvents, bandwidth: float | None = None) -> float:
-    """Smooth calibration error of one set of events."""
+    """Return the smooth calibration error of one set of events."""
     residuals = _Residuals(events)
     return residuals.error(residuals.fixed_point() if bandwidth is None else bandwidth)
 
 
 class _Residuals:
-    """Differences between score and outcome on grids of the unit interval, ready to be smoothed."""
+    """Residuals of score and outcome on grids of the unit interval."""
 
     def __init__(self, events: ScoredEvents) -> None:
         self._score = events.score
@@ -101,7 +100,7 @@ class _Residuals:
         self._grids: dict[int, tuple[FloatArray, FloatArray]] = {}
 
     def fixed_point(self) -> float:
-        """The bandwidth that the error at that bandwidth equals, from above."""
+        """Return the bandwidth that equals the error at that bandwidth, from above."""
         upper, lower = 1.0, 0.0
         if upper < self.error(upper):
             return upper
@@ -114,7 +113,7 @@ class _Residuals:
         return upper
 
     def error(self, bandwidth: float) -> float:
-        """Mean absolute value of the smoothed residuals."""
+        """Return the mean absolute value of the smoothed residuals."""
         n_points = max(_GRID_POINTS, round(20 / bandwidth)) // 2 + 1
         kernel = np.exp(-((np.linspace(0, 1, n_points) - 0.5) ** 2) / (2 * bandwidth**2))
         grid = np.linspace(0, 1, n_points)
@@ -126,7 +125,7 @@ class _Residuals:
         return float(np.abs(residual).sum() / density.sum())
 
     def _on_grid(self, n_points: int) -> tuple[FloatArray, FloatArray]:
-        """Residuals and weights at grid points, each row shared between its two neighbours."""
+        """Return residuals and weights at grid points, each row divided between its two neighbours."""
         if n_points not in self._grids:
             place = self._score * (n_points - 1)
             left = np.minimum(place.astype(np.intp), n_points - 2)
@@ -141,7 +140,7 @@ class _Residuals:
 
 
 def _smoothed_with_reflection(values: FloatArray, kernel: FloatArray) -> FloatArray:
-    """Convolution on the unit interval; what would leave it at an end is reflected there."""
+    """Convolve on the unit interval with reflection at both ends."""
     n = len(values)
     mirrored = np.concatenate([values[:0:-1], values, values[-2::-1]])
     smoothed: FloatArray = fftconvolve(mirrored, kernel, mode="valid")[n // 2 : n // 2 + n]

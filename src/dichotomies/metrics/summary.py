@@ -1,4 +1,4 @@
-"""All metrics of a set of rows at once: their names, what they are called in print, their values."""
+"""Names, titles and values of all metrics of a set of rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dichotomies.metrics.smooth import smooth_error
 if TYPE_CHECKING:
     from dichotomies.metrics.facts import RowFacts
 
-#: Name: what it is called in print. Those with {k} are there for every k of `top_k`.
+#: Titles of the metrics by name; {k} is expanded for every k of `top_k`.
 TITLES = {
     "nll": "negative log-likelihood (NLL)",
     "brier": "Brier score",
@@ -36,7 +36,7 @@ TITLES = {
 
 
 def titles_for(top_k: tuple[int, ...]) -> dict[str, str]:
-    """Names and titles of the metrics, in the order in which they are shown."""
+    """Return names and titles of the metrics, in display order."""
     titles = {}
     for name, title in TITLES.items():
         for k in top_k if "{k}" in name else top_k[:1]:
@@ -45,15 +45,15 @@ def titles_for(top_k: tuple[int, ...]) -> dict[str, str]:
 
 
 def range_of(name: str) -> tuple[float, float]:
-    """The least and the most that a metric can be."""
-    if name == "ece_debiased":  # below 0 where there is no sign of miscalibration
+    """Return the lower and upper bound of a metric."""
+    if name == "ece_debiased":  # negative if there is no evidence of miscalibration
         return -1.0, 1.0
     is_share = "accuracy" in name or name.startswith(("ece", "mce"))
     return 0.0, 1.0 if is_share else float("inf")
 
 
 def row_metrics(facts: RowFacts, n_bins: int) -> dict[str, float]:
-    """Every metric that is made of facts about rows."""
+    """Compute every metric that depends on `RowFacts` alone."""
     events = facts.events()
     uniform, equal_mass = (binned(events, n_bins, strategy) for strategy in ("uniform", "quantile"))
     values = {

@@ -95,10 +95,17 @@ class Estimator:
     ----------
     others : iterable of str
         Names of other attributes to keep.
+    upgrade : callable, optional
+        Converts the parameters and fitted attributes in files of earlier versions to those of today.
     """
 
-    def __init__(self, others: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        others: Iterable[str] = (),
+        upgrade: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    ) -> None:
         self.others = frozenset(others)
+        self.upgrade = upgrade
 
     def state(self, obj: Any) -> dict[str, Any]:
         """Parameters and fitted attributes."""
@@ -115,6 +122,7 @@ class Estimator:
     def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
         """A new instance with the fitted attributes set."""
         names = _parameters(cls)
+        state = state if self.upgrade is None else self.upgrade(state)
         obj = cls(**{name: value for name, value in state.items() if name in names})
         for name, value in state.items():
             if name not in names:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Tensors = dict[str, npt.NDArray[Any]]
 
 #: The version of the format that is written, and the highest that is read.
-FORMAT = 1
+FORMAT = 2
 
 _ENTRY = "dichotomies"
 _BEGINNING = b'{"__metadata__":{"dichotomies":'

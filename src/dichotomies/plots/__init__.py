@@ -1,4 +1,4 @@
-"""Pictures of diagnostics, as Display classes in scikit-learn's manner; they need matplotlib."""
+"""Plots of diagnostics, as Display classes in the style of scikit-learn; they need matplotlib."""
 
 from dichotomies.plots.classes import ClassCalibrationDisplay
 from dichotomies.plots.depth_calibration import DepthCalibrationDisplay

@@ -1,4 +1,4 @@
-"""`ClassCalibrationDisplay`: the classes whose answers are worst calibrated."""
+"""`ClassCalibrationDisplay`: the classes with the worst calibration."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _LABEL_LENGTH = 28
 
 
 class ClassCalibrationDisplay:
-    """How sure and how right the answers are of the classes where the two differ most.
+    """Mean confidence and accuracy of the predicted classes where the two differ most.
 
-    The worst classes are those whose mean confidence is furthest outside the confidence interval of the
-    share of right answers, so that classes with few answers do not crowd out the others by chance.
+    Classes are ranked by the distance of their mean confidence from the confidence interval of their
+    accuracy, so that classes with few predictions do not rank high by chance.
 
     Parameters
     ----------
     calibration : ClassCalibration
-        What `dichotomies.diagnostics.class_calibration` returns.
+        The result of `dichotomies.diagnostics.class_calibration`.
 
     Attributes
     ----------
     ax_, counts_ax_ : matplotlib axes
-        The classes, and beside them how often each is the answer.
+        The classes, and the number of predictions of each.
     figure_ : matplotlib figure
         The figure.
     worst_ : Table
@@ -70,7 +70,7 @@ class ClassCalibrationDisplay:
         sample_weight: npt.ArrayLike | None = None,
         ax: Any = None,
     ) -> ClassCalibrationDisplay:
-        """Ask any fitted classifier and plot its `top` worst classes."""
+        """Evaluate any fitted classifier and plot its `top` worst classes."""
         return cls(class_calibration(clf, X, y, sample_weight=sample_weight)).plot(ax, top=top)
 
     @classmethod
@@ -84,7 +84,7 @@ class ClassCalibrationDisplay:
         sample_weight: npt.ArrayLike | None = None,
         ax: Any = None,
     ) -> ClassCalibrationDisplay:
-        """Plot the `top` worst classes of given probabilities; `labels` are those of the columns."""
+        """Plot the `top` worst classes of given probabilities; `labels` name the columns."""
         return cls(from_predictions(Predictions.given(y, proba, labels, sample_weight))).plot(ax, top=top)
 
     def plot(self, ax: Any = None, *, top: int = 20) -> ClassCalibrationDisplay:
@@ -93,7 +93,7 @@ class ClassCalibrationDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to plot; they are divided in two. By default a new figure.
+            Axes to draw on; they are divided in two. By default a new figure.
         top : int
             Number of classes.
         """

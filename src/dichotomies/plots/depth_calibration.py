@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 class DepthCalibrationDisplay:
-    """How sure and how right the cut tree is, its ECE, and the number of groups, against depth.
+    """Confidence, accuracy, ECE and number of groups of the cut tree, against depth.
 
     Parameters
     ----------
     cuts : DepthCuts
-        What `dichotomies.diagnostics.depth_cuts` returns.
+        The result of `dichotomies.diagnostics.depth_cuts`.
 
     Attributes
     ----------
     axes_ : ndarray of matplotlib axes of shape (3,)
         Confidence and accuracy; ECE; number of groups.
     ax_ : matplotlib axes
-        The area that they share.
+        The axes that contain them.
     figure_ : matplotlib figure
         The figure.
 
@@ -70,22 +70,22 @@ class DepthCalibrationDisplay:
         Parameters
         ----------
         clf, X, y, depths, n_bins, sample_weight
-            As for `dichotomies.diagnostics.depth_cuts`.
+            See `dichotomies.diagnostics.depth_cuts`.
         reading, ax
-            As for `plot`.
+            See `plot`.
         """
         cuts = depth_cuts(clf, X, y, depths=depths, n_bins=n_bins, sample_weight=sample_weight)
         return cls(cuts).plot(ax, reading=reading)
 
     def plot(self, ax: Any = None, *, reading: str = "top_label") -> DepthCalibrationDisplay:
-        """Draw three panels, one below the other, with 95 % bands.
+        """Draw three panels, one above the other, with 95 % bands.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to plot; they are divided. By default a new figure.
+            Axes to draw on; they are divided. By default a new figure.
         reading : {"top_label", "pooled"}
-            Of which curves the ECE is taken.
+            Curves that the ECE is computed from.
         """
         check_reading(reading)
         self.ax_ = style.axes_or_new(ax, (4.6, 5.2))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.diagnostics.depth import CutStage, DepthCuts, depth_cuts
-from dichotomies.diagnostics.subject import fitted_dichotomy
+from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
 from dichotomies.plots import style
 
 if TYPE_CHECKING:
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 READINGS = ("top_label", "pooled")
 
-_MOST_PANELS = 6
+_MAX_PANELS = 6
 
 
 class DepthReliabilityDisplay:
-    """Small reliability diagrams by depth, before external calibration above and after it below.
+    """Reliability diagrams by depth, before external calibration (top row) and after it (bottom row).
 
     Parameters
     ----------
     cuts : DepthCuts
-        What `dichotomies.diagnostics.depth_cuts` returns.
+        The result of `dichotomies.diagnostics.depth_cuts`.
 
     Attributes
     ----------
     axes_ : ndarray of matplotlib axes of shape (1 or 2, n_depths)
-        The diagrams; each has a histogram of its predictions at the bottom.
+        The diagrams, each with a histogram of its predictions at the bottom.
     ax_ : matplotlib axes
-        The area that they share.
+        The axes that contain them.
     figure_ : matplotlib figure
         The figure.
 
@@ -76,14 +76,14 @@ class DepthReliabilityDisplay:
         Parameters
         ----------
         clf, X, y, n_bins, sample_weight
-            As for `dichotomies.diagnostics.depth_cuts`.
+            See `dichotomies.diagnostics.depth_cuts`.
         depths : sequence of int, optional
-            Where to cut; by default at up to six depths, from the root's groups to the classes.
+            Depths of the cuts; by default up to six, from the root's groups to the classes.
         reading, ax
-            As for `plot`.
+            See `plot`.
         """
         if depths is None:
-            depths = style.few(range(1, fitted_dichotomy(clf).tree_.max_depth + 1), _MOST_PANELS)
+            depths = style.thinned(range(1, fitted_dichotomy(clf).tree_.max_depth + 1), _MAX_PANELS)
         cuts = depth_cuts(clf, X, y, depths=depths, n_bins=n_bins, sample_weight=sample_weight)
         return cls(cuts).plot(ax, reading=reading)
 
@@ -93,7 +93,7 @@ class DepthReliabilityDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to plot; they are divided. By default a new figure.
+            Axes to draw on; they are divided. By default a new figure.
         reading : {"top_label", "pooled"}
             The most probable group of each row, or all groups of all rows (as in the paper's figure).
         """
@@ -115,7 +115,7 @@ class DepthReliabilityDisplay:
     def _panel(self, panel: Any, stage: CutStage, i: int, reading: str, colour: str) -> None:
         curve = getattr(stage, reading)[i]
         style.draw_diagonal(panel)
-        # counts on a logarithmic scale in the lowest quarter: all that must be seen is where there are rows
+        # counts on a logarithmic scale in the lowest quarter: they only show where the rows are
         height = 0.25 * np.log1p(curve.count) / np.log1p(curve.count.max())
         panel.stairs(height, curve.edges, fill=True, color=style.PALE, zorder=0)
         style.draw_curve(panel, curve, colour, markersize=2.2, linewidth=1.1)
@@ -139,6 +139,6 @@ class DepthReliabilityDisplay:
 
 
 def check_reading(reading: str) -> None:
-    """Refuse a reading of the ECE that there is not."""
+    """Raise if `reading` is not one of the supported ones."""
     if reading not in READINGS:
         raise ValueError(f"reading must be one of {', '.join(map(repr, READINGS))}, got {reading!r}.")

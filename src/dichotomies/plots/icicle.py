@@ -1,4 +1,4 @@
-"""The tree as rectangles: a node is as wide as its rows; nodes too narrow to be seen are merged."""
+"""Icicle layout: nodes as rectangles with a width proportional to their rows; narrow nodes are merged."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.diagnostics import Ledger
 
-#: Nodes narrower than this share of the rows are merged with their neighbours at the same depth.
+#: Share of the rows below which nodes at the same depth are merged with their neighbours.
 NARROW = 1 / 250
 
 
 class Cells(NamedTuple):
-    """Rectangles, one depth high.
+    """Rectangles, each one depth high.
 
     Attributes
     ----------
     left, right : ndarray of shape (n_cells,)
         Edges, as shares of all rows.
     depth : ndarray of shape (n_cells,)
-        Depth of the node or nodes.
+        Depth of the node, or of the merged nodes.
     value : ndarray of shape (n_cells,)
-        The amount shown, per row; the mean over merged nodes.
+        The displayed amount per row; the mean over merged nodes.
     node : ndarray of shape (n_cells,)
-        The node that a rectangle stands for, or -1 where it stands for several.
+        The node that a rectangle represents, or -1 for merged nodes.
     """
 
     left: FloatArray
@@ -39,14 +39,14 @@ class Cells(NamedTuple):
 
 
 def leaf_edges(ledger: Ledger) -> FloatArray:
-    """Where each leaf begins, and the end, as shares of all rows."""
+    """Return the left edge of each leaf, and the right end, as shares of all rows."""
     edges = np.concatenate([[0.0], np.cumsum(ledger.class_rows)])
     edges /= edges[-1]
     return edges
 
 
 def cells_of(ledger: Ledger, amounts: FloatArray, narrow: float = NARROW) -> Cells:
-    """Rectangles of the nodes that have rows, those narrower than `narrow` merged.
+    """Return the rectangles of the nodes that have rows, with those narrower than `narrow` merged.
 
     Parameters
     ----------
@@ -54,15 +54,15 @@ def cells_of(ledger: Ledger, amounts: FloatArray, narrow: float = NARROW) -> Cel
     amounts : ndarray of shape (n_nodes,)
         Shares of the mean over all rows, such as ``ledger.nll``.
     narrow : float
-        Share of the rows below which a node is merged with other such nodes: all that have their middle
-        in the same stretch of that width, at the same depth.
+        Share of the rows below which a node is merged with other such nodes: those at the same depth whose
+        midpoints are in the same interval of that width.
     """
     edges, tree = leaf_edges(ledger), ledger.tree
     left, right = edges[tree.start], edges[tree.stop]
     nodes = np.flatnonzero(right > left)
     is_narrow = right[nodes] - left[nodes] < narrow
     stretch = ((left[nodes] + right[nodes]) / 2 / narrow).astype(np.intp)
-    # Wide nodes keep a cell of their own; ids of merged ones begin after them.
+    # Wide nodes keep their own cells; ids of merged cells follow.
     n_stretches = int(1 / narrow) + 2
     key = np.where(is_narrow, tree.n_nodes + tree.depth[nodes] * n_stretches + stretch, nodes)
     _, first, cell, size = np.unique(key, return_index=True, return_inverse=True, return_counts=True)

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from dichotomies._common.typing import FloatArray, Matrix
 
-#: What colours can show, with the words beside the colour bar; all per row that reaches the node.
+#: Quantities that colours can show, with the label of the colour bar; all per row that reaches the node.
 _COLOURS = {
     "nll": "NLL of the node, nats per row that reaches it (line: tossing a coin)",
     "internal_gain": "what internal calibration gained, nats per row that reaches the node",
     "recoverable": "what recalibrating the node would gain, nats per row that reaches it",
 }
 
-#: Whether the colour bar goes on, by whether there are values below and above it.
+#: Extension of the colour bar, by the presence of values below and above its range.
 _EXTENDED = {
     (False, False): "neither",
     (True, False): "min",
@@ -30,30 +30,30 @@ _EXTENDED = {
     (True, True): "both",
 }
 
-#: Width, as a share of all rows, that a number needs, and a label for each of its letters.
+#: Minimum width, as a share of all rows, for a number, and for each letter of a label.
 _ROOM_FOR_NUMBER = 0.05
 _ROOM_PER_LETTER = 0.014
 
-#: What NLL was before calibration is drawn to scale up to so many times what it is now.
-_MOST_TIMES = 3.0
+#: Maximum of the NLL before calibration that is drawn to scale, relative to the current NLL.
+_MAX_RATIO = 3.0
 
-#: Nodes with a smaller share of the NLL have no number.
-_LEAST_SHARE = 0.005
+#: Minimum share of the NLL for which a node shows a number.
+_MIN_SHARE = 0.005
 
-#: More rectangles than this are drawn as pixels: as vectors the picture would be large.
-_MOST_VECTORS = 500
+#: Number of rectangles above which they are rasterised, to limit the file size.
+_MAX_VECTORS = 500
 
 
 class LedgerDisplay:
-    """Icicle of the tree: a node is as wide as its rows and coloured by their NLL; the root is on top.
+    """Icicle plot of the tree, root on top: nodes are as wide as their rows and coloured by NLL.
 
-    Beside it stands what each depth adds to the NLL, with 95 % intervals and, where there is internal
-    calibration, what it was before. Nodes too narrow to be seen are merged with their neighbours.
+    A second panel shows the NLL added at each depth with 95 % intervals and, with internal calibration, the
+    value before it. Nodes too narrow to be seen are merged with their neighbours.
 
     Parameters
     ----------
     ledger : Ledger
-        What `dichotomies.diagnostics.ledger` returns.
+        The result of `dichotomies.diagnostics.ledger`.
 
     Attributes
     ----------
@@ -94,24 +94,24 @@ class LedgerDisplay:
         colour: str = "nll",
         ax: Any = None,
     ) -> LedgerDisplay:
-        """Make the ledger of a fitted nested dichotomy and plot it; `colour` and `ax` as for `plot`."""
+        """Compute the ledger of a fitted nested dichotomy and plot it; for `colour` and `ax` see `plot`."""
         return cls(ledger(clf, X, y, sample_weight=sample_weight)).plot(ax, colour=colour)
 
     def plot(self, ax: Any = None, *, colour: str = "nll") -> LedgerDisplay:
-        """Draw the tree and the sums by depth.
+        """Draw the tree and the totals by depth.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to plot; they are divided in two. By default a new figure.
+            Axes to draw on; they are divided in two. By default a new figure.
         colour : {"nll", "internal_gain", "recoverable"}
-            What the colour of a node shows, per row that reaches it: its NLL, what internal calibration
-            gained, or what recalibrating it would gain.
+            Quantity shown by a node's colour, per row that reaches it: its NLL, the gain of internal
+            calibration, or the gain that recalibration would bring.
         """
         self.cells_ = cells_of(self.ledger, self._amounts(colour))
         ax = style.axes_or_new(ax, (7.2, min(2.0 + 0.32 * self.ledger.tree.max_depth, 6.5)))
         self.figure_ = ax.figure
-        space = {"wspace": 0.02 if style.makes_room(ax.figure) else 0.1}
+        space = {"wspace": 0.02 if style.has_layout_engine(ax.figure) else 0.1}
         ((self.ax_, self.depth_ax_),) = style.divided(ax, 1, 2, width_ratios=[4.2, 1], **space)
         self._draw_cells(colour)
         self._draw_leaves()
@@ -128,7 +128,7 @@ class LedgerDisplay:
             raise ValueError("There is no internal gain to show: the classifier has no internal calibration.")
         return amounts
 
-    # ------------------------------------------------------------------ the tree
+    # ------------------------------------------------------------------ tree
 
     def _draw_cells(self, colour: str) -> None:
         cells = self.cells_
@@ -139,14 +139,14 @@ class LedgerDisplay:
             array=cells.value,
             edgecolors="white",
             linewidths=edge,
-            rasterized=len(corners) > _MOST_VECTORS,
+            rasterized=len(corners) > _MAX_VECTORS,
         )
         _set_scale(patches, colour)
         self.ax_.add_collection(patches)
         axes = [self.ax_, self.depth_ax_]
         lowest, highest = patches.get_clim()
         ends = bool(cells.value.min() < lowest), bool(cells.value.max() > highest)
-        pad = 0.02 if style.makes_room(self.figure_) else 0.25
+        pad = 0.02 if style.has_layout_engine(self.figure_) else 0.25
         bar = self.figure_.colorbar(
             patches, ax=axes, location="bottom", aspect=60, pad=pad, shrink=0.8, extend=_EXTENDED[ends]
         )
@@ -157,10 +157,10 @@ class LedgerDisplay:
         self._write_shares(patches)
 
     def _write_shares(self, patches: Any) -> None:
-        """Write each wide node's share of the total, in a colour that can be read."""
+        """Write each wide node's share of the total, in a legible colour."""
         cells, total = self.cells_, self.ledger.total
         share = np.where(cells.node >= 0, self.ledger.nll[cells.node], 0.0) / (total or 1.0)
-        roomy = np.flatnonzero((share >= _LEAST_SHARE) & (cells.right - cells.left > _ROOM_FOR_NUMBER))
+        roomy = np.flatnonzero((share >= _MIN_SHARE) & (cells.right - cells.left > _ROOM_FOR_NUMBER))
         for cell, rgba in zip(roomy, patches.to_rgba(cells.value[roomy]), strict=True):
             middle = (cells.left[cell] + cells.right[cell]) / 2
             ink = "black" if rgba[:3] @ [0.299, 0.587, 0.114] > 0.5 else "white"
@@ -170,7 +170,7 @@ class LedgerDisplay:
             )
 
     def _draw_leaves(self) -> None:
-        """Name the classes that have room for their name, in pale rectangles below the last node."""
+        """Label the classes that are wide enough, in pale rectangles below the last node."""
         tree, edges = self.ledger.tree, leaf_edges(self.ledger)
         names = [str(label) for label in tree.leaf_labels.tolist()]
         width = np.diff(edges)
@@ -185,7 +185,7 @@ class LedgerDisplay:
             place = (edges[leaf] + edges[leaf + 1]) / 2, tree.leaf_depth[leaf] + 0.5
             self.ax_.text(*place, style.plain(names[leaf]), ha="center", va="center", fontsize="x-small")
 
-    # ------------------------------------------------------------------ the depths
+    # ------------------------------------------------------------------ depths
 
     def _draw_depths(self) -> None:
         table = self.ledger.by_depth()
@@ -202,10 +202,10 @@ class LedgerDisplay:
             label="now",
         )
         if self.ledger.raw_nll is not None:
-            self._draw_raw(table["raw_nll"], middle, most=_MOST_TIMES * float((table["nll"] + error).max()))
+            self._draw_raw(table["raw_nll"], middle, most=_MAX_RATIO * float((table["nll"] + error).max()))
 
     def _draw_raw(self, raw: FloatArray, middle: FloatArray, most: float) -> None:
-        """Mark the NLL before internal calibration; what lies far off is written at the edge instead."""
+        """Mark the NLL before internal calibration; values off the scale are written at the edge."""
         near = raw <= most
         style_of = {"color": style.BEFORE, "markerfacecolor": "white", "markersize": 3.5, "linestyle": "none"}
         label = "before internal\ncalibration"
@@ -224,7 +224,7 @@ class LedgerDisplay:
             ax.set_ylim(bottom, 0)
             ax.spines[["top", "right", "left"]].set_visible(False)
             ax.tick_params(axis="y", length=0)
-        depths = style.few_even(self.ledger.tree.max_depth, most=12)
+        depths = style.evenly_spaced(self.ledger.tree.max_depth, most=12)
         self.ax_.set(xlim=(0, 1), ylabel="depth", yticks=depths + 0.5, yticklabels=depths.tolist())
         self.ax_.set(xlabel=f"rows ({self.ledger.class_rows.sum():,.0f} in all)")
         self.ax_.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
@@ -244,14 +244,14 @@ class LedgerDisplay:
 
 
 def _corners(left: FloatArray, right: FloatArray, depth: Any) -> Any:
-    """Corners of rectangles, shape (n, 4, 2)."""
+    """Return the corners of rectangles, shape (n, 4, 2)."""
     x = np.stack([left, right, right, left], axis=1)
     y = np.stack([depth, depth, depth + 1, depth + 1], axis=1)
     return np.stack([x, y], axis=2)
 
 
 def _set_scale(patches: Any, colour: str) -> None:
-    """Pale to dark from 0 for amounts; for gains, which may be losses, two hues that part at 0."""
+    """Set the colours: sequential from 0 for amounts, diverging around 0 for gains."""
     value = np.asarray(patches.get_array())
     if colour == "internal_gain":
         limit = max(float(np.quantile(np.abs(value), 0.98)), 1e-6)

@@ -1,4 +1,4 @@
-"""`ReliabilityDisplay`: how often predictions are right against how sure they are."""
+"""`ReliabilityDisplay`: accuracy against confidence."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class ReliabilityDisplay:
-    """Reliability diagram of one or more models, with 95 % bands and the number of rows below.
+    """Reliability diagram of one or more models, with 95 % bands and a histogram of the rows below.
 
     Parameters
     ----------
     curves : mapping of str to Reliability
         The curve of each model, by its name.
     xlabel, ylabel : str
-        What the axes show.
+        Axis labels.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class ReliabilityDisplay:
         name: str | None = None,
         ax: Any = None,
     ) -> ReliabilityDisplay:
-        """Ask one fitted classifier, or several, and plot.
+        """Evaluate one or several fitted classifiers and plot.
 
         Parameters
         ----------
@@ -88,15 +88,15 @@ class ReliabilityDisplay:
         X : array, CSR matrix or data frame of shape (n_rows, n_features)
         y : array of shape (n_rows,)
         pos_label : label, optional
-            Look at the probability of this class; by default at that of each row's most probable class.
+            Plot the probability of this class; by default that of each row's most probable class.
         n_bins : int
             Number of bins of equal width.
         sample_weight : array of shape (n_rows,), optional
-            How many times each row counts.
+            Weight of each row, as a count.
         name : str, optional
-            The model's name in the legend; by default its class's name.
+            Name of the model in the legend; by default its class name.
         ax : matplotlib axes, optional
-            Where to plot; by default in a new figure.
+            Axes to draw on; by default those of a new figure.
         """
         models = (
             estimator if isinstance(estimator, Mapping) else {name or type(estimator).__name__: estimator}
@@ -119,9 +119,9 @@ class ReliabilityDisplay:
     ) -> ReliabilityDisplay:
         """Plot class probabilities, or a mapping of names to class probabilities.
 
-        The parameters are those of `from_estimator`, and `labels`: those of the columns, by default
-        the sorted labels that occur in `y`. One score per row is the probability of the second of two
-        labels (of 1, or True), and that probability is looked at.
+        The parameters are those of `from_estimator`, and `labels`, which name the columns (by default the
+        sorted labels in `y`). One score per row is plotted as the probability of the second of two labels
+        (of 1, or True).
         """
         given = proba if isinstance(proba, Mapping) else {name: proba}
         asked = {key: Predictions.given(y, each, labels, sample_weight) for key, each in given.items()}
@@ -145,7 +145,7 @@ class ReliabilityDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to plot; they are divided in two. By default a new figure.
+            Axes to draw on; they are divided in two. By default a new figure.
         """
         ax = style.axes_or_new(ax, (3.8, 4.6))
         self.figure_ = ax.figure

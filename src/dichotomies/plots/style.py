@@ -1,4 +1,4 @@
-"""What the pictures share: matplotlib, where it is installed, colours, axes without clutter."""
+"""Shared parts of the plots: lazy import of matplotlib, colours, axes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from dichotomies.diagnostics import Reliability
 
-#: Okabe and Ito's colours, which stay apart for colour-blind readers; the darker ones first.
+#: Okabe and Ito's colours, distinguishable for colour-blind readers; the darker ones first.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
@@ -20,15 +20,15 @@ BEFORE, AFTER = COLOURS[1], COLOURS[0]
 GREY = "#666666"
 PALE = "#E4E4E4"
 
-#: A bin with fewer predictions is shown as a point of its own, not as part of a curve.
-FEW = 10
+#: Number of predictions below which a bin is drawn as a single point, outside the curve.
+MIN_PREDICTIONS = 10
 
 #: Normal quantile of the 95 % bands drawn from standard errors.
 Z_95 = 1.959964
 
 
 def matplotlib(module: str) -> Any:
-    """A module of matplotlib, or a sentence that says how to get it."""
+    """Import a module of matplotlib; raise with installation instructions if it is missing."""
     try:
         return import_module(f"matplotlib.{module}")
     except ImportError as error:
@@ -36,21 +36,21 @@ def matplotlib(module: str) -> Any:
 
 
 def axes_or_new(ax: Any, size: tuple[float, float]) -> Any:
-    """The given axes, or those of a new figure of a size in inches."""
+    """Return the given axes, or those of a new figure with a size in inches."""
     if ax is not None:
         return ax
     return matplotlib("pyplot").subplots(figsize=size, layout="constrained")[1]
 
 
 def divided(ax: Any, n_rows: int, n_columns: int, **gridspec: Any) -> Any:
-    """Axes in a grid in the place of one pair of axes, which disappears; shape (n_rows, n_columns)."""
+    """Replace one pair of axes by a grid of axes, shape (n_rows, n_columns)."""
     ax.set_axis_off()
     grid = _place_of(ax).subgridspec(n_rows, n_columns, **gridspec)
     return np.array([[ax.figure.add_subplot(grid[i, j]) for j in range(n_columns)] for i in range(n_rows)])
 
 
 def _place_of(ax: Any) -> Any:
-    """The part of the figure that axes fill; also of axes put anywhere by ``figure.add_axes``."""
+    """Return the part of the figure that axes occupy, also for axes made by ``figure.add_axes``."""
     place = ax.get_subplotspec()
     if place is not None:
         return place
@@ -58,31 +58,31 @@ def _place_of(ax: Any) -> Any:
     return ax.figure.add_gridspec(1, 1, left=box.x0, right=box.x1, bottom=box.y0, top=box.y1)[0]
 
 
-def makes_room(figure: Any) -> bool:
-    """Whether a layout engine makes room for labels between axes; without one, distances must hold them."""
+def has_layout_engine(figure: Any) -> bool:
+    """Return True if a layout engine makes room for labels between axes."""
     return figure.get_layout_engine() is not None
 
 
 def plain(text: Any) -> str:
-    """Text that is written as it is: a dollar sign does not begin a formula."""
+    """Escape dollar signs, which would start a formula."""
     return str(text).replace("$", r"\$")
 
 
 def tidy(ax: Any) -> None:
-    """No frame but the two axes."""
+    """Remove the top and right spines."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def draw_diagonal(ax: Any) -> Any:
-    """Perfect calibration."""
+    """Draw the diagonal of perfect calibration."""
     return ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)[0]
 
 
 def draw_curve(ax: Any, curve: Reliability, colour: str, marker: str = "o", **line: Any) -> Any:
-    """One reliability curve with its 95 % band; bins with few predictions as single points."""
+    """Draw one reliability curve with its 95 % band; bins with few predictions as single points."""
     lower, upper = curve.interval()
     x, y = curve.mean_score, curve.observed
-    solid = curve.count >= FEW
+    solid = curve.count >= MIN_PREDICTIONS
     ax.fill_between(x[solid], lower[solid], upper[solid], color=colour, alpha=0.18, linewidth=0, zorder=2)
     few = (curve.count > 0) & ~solid
     ax.vlines(x[few], lower[few], upper[few], color=colour, alpha=0.2, linewidth=1, zorder=2)
@@ -92,14 +92,14 @@ def draw_curve(ax: Any, curve: Reliability, colour: str, marker: str = "o", **li
 
 
 def unit_square(ax: Any) -> None:
-    """Both axes from 0 to 1, with few ticks."""
+    """Set both axes to 0 to 1, with few ticks."""
     ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:g}")
 
 
-def few(values: Sequence[int], most: int) -> list[int]:
-    """At most so many of the values, the first and the last among them, closer together at the start."""
+def thinned(values: Sequence[int], most: int) -> list[int]:
+    """Return at most `most` of the values, with the first and the last, denser at the start."""
     if len(values) <= most:
         return list(values)
     places = np.unique(np.rint(np.geomspace(1, len(values), most)).astype(int)) - 1
@@ -111,6 +111,6 @@ def count_ticks(axis: Any) -> None:
     axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
 
 
-def few_even(stop: int, most: int) -> Any:
-    """Whole numbers below `stop` at even distances, at most so many."""
+def evenly_spaced(stop: int, most: int) -> Any:
+    """Return at most `most` evenly spaced integers below `stop`."""
     return np.arange(0, stop, -(-stop // most))

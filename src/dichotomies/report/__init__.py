@@ -1,4 +1,4 @@
-"""A report on a fitted classifier: one HTML file that opens anywhere, for people who did not train it."""
+"""Report on a fitted classifier: one self-contained HTML file for readers who did not train it."""
 
 from dichotomies.report.page import Report
 from dichotomies.report.report import make

@@ -1,4 +1,4 @@
-"""The model card: what the model is, and what it was made with."""
+"""The model card: properties of the model and of its training."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.pipeline import Pipeline
 
-from dichotomies.diagnostics.subject import fitted_dichotomy
+from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
 from dichotomies.report.words import count, name_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _PACKAGES = ("dichotomies", "numpy", "scipy", "scikit-learn")
 
 
 def facts(measured: Measurements) -> list[tuple[str, str]]:
-    """Names and values, in the order in which they are shown."""
+    """Return names and values, in display order."""
     clf = fitted_dichotomy(measured.clf)
     tree, evaluation = measured.tree, measured.evaluation
     intervals = (
@@ -35,7 +35,7 @@ def facts(measured: Measurements) -> list[tuple[str, str]]:
             f"{_text(clf.structure)}; {tree.mean_depth:.1f} decisions on average, {tree.max_depth} at most",
         ),
         *_pool(clf),
-        ("Model at each node", _text(clf._base())),
+        ("Model at each node", _text(clf.base_estimator)),
         ("Trained", clf.learner_),
         ("Calibration of the nodes", _text(clf.internal_calibration)),
         ("Calibration of the whole", _external(clf)),
@@ -46,7 +46,7 @@ def facts(measured: Measurements) -> list[tuple[str, str]]:
 
 
 def parameters(measured: Measurements) -> list[tuple[str, str]]:
-    """The parameters of the classifier."""
+    """Return the parameters of the classifier."""
     given = fitted_dichotomy(measured.clf).get_params(deep=False)
     return [(name, name_of(_text(value))) for name, value in sorted(given.items())]
 
@@ -66,7 +66,7 @@ def _rows(measured: Measurements) -> str:
 
 
 def _pool(clf: Any) -> list[tuple[str, str]]:
-    """What there is to say of an ensemble: whose tree this is."""
+    """Return the entries for an ensemble: the tree shown, and the pooling."""
     if not hasattr(clf, "trees_"):
         return []
     n_trees = len(clf.trees_)
@@ -87,7 +87,7 @@ def _external(clf: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """A parameter as text on one line."""
+    """Return a parameter as text on one line."""
     if value is None:
         return "none"
     return value if isinstance(value, str) else " ".join(repr(value).split())
@@ -98,6 +98,6 @@ def _versions() -> list[str]:
     for package in _PACKAGES:
         try:
             found.append(f"{package} {version(package)}")
-        except PackageNotFoundError:  # run from its sources, not installed
+        except PackageNotFoundError:  # imported from the source tree, not installed
             continue
     return found

@@ -1,11 +1,11 @@
-"""From measurements to the dictionary that the page is made of: texts, tables and data, nothing drawn."""
+"""Conversion of measurements to the dictionary of texts, tables and data that the page is rendered from."""
 
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from dichotomies.diagnostics.subject import fitted_dichotomy
+from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
 from dichotomies.report import card, data, summary, tables
 from dichotomies.report.words import name_of, plural
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def content_of(measured: Measurements, examples: Sequence[Any] | None, created: str) -> dict[str, Any]:
-    """Everything that the template and the script show.
+    """Return everything that the template and the scripts show.
 
     Parameters
     ----------
     measured : Measurements
     examples : sequence, optional
-        What each row is called.
+        Name of each row.
     created : str
-        The date in the footer; empty for none.
+        Date in the footer; omitted if empty.
     """
     bands = summary.bands(measured)
     names = measured.tree.leaf_labels.tolist()
@@ -37,7 +37,7 @@ def content_of(measured: Measurements, examples: Sequence[Any] | None, created: 
         "bands": summary.band_rows(bands),
         "ledger_text": summary.ledger_text(measured),
         "search_hint": name_of(names[0])[:24],
-        "classes": tables.wary_classes(measured),
+        "classes": tables.worst_classes(measured),
         "pairs": tables.confused(measured),
         "mistakes": tables.mistakes(measured, examples),
         "has_examples": examples is not None,
@@ -46,12 +46,12 @@ def content_of(measured: Measurements, examples: Sequence[Any] | None, created: 
         "n_depths": len(measured.cuts.depths),
         "version": _version(),
         "created": created,
-        "data": data.drawn(measured),
+        "data": data.script_data(measured),
     }
 
 
 def _version() -> str:
     try:
         return version("dichotomies")
-    except PackageNotFoundError:  # run from its sources, not installed
+    except PackageNotFoundError:  # imported from the source tree, not installed
         return ""

@@ -1,4 +1,4 @@
-"""What the page's script draws: the tree with its ledger, and reliability at each depth, as plain lists."""
+"""Data for the page's scripts: the tree with its ledger, and reliability by depth, as plain lists."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _DIGITS = 4
 
 
-def drawn(measured: Measurements) -> dict[str, Any]:
-    """Everything the script reads."""
+def script_data(measured: Measurements) -> dict[str, Any]:
+    """Return everything that the scripts read."""
     return {
         "total": measured.book.total,
         "cuts": _cuts(measured),
@@ -39,7 +39,7 @@ def _tree(measured: Measurements) -> dict[str, Any]:
 
 
 def _classes(measured: Measurements) -> dict[str, Any]:
-    """Facts about the classes, by leaf position."""
+    """Return the properties of the classes, by leaf position."""
     facts = measured.facts
     return {
         "class_rows": numbers(measured.book.class_rows),
@@ -49,7 +49,7 @@ def _classes(measured: Measurements) -> dict[str, Any]:
 
 
 def _colourings(measured: Measurements) -> list[dict[str, Any]]:
-    """What the nodes can be coloured by, the first by default."""
+    """Return the quantities that nodes can be coloured by, the default first."""
     book = measured.book
     by_node, by_subtree = book.by_node(), book.by_subtree()
     made = [
@@ -94,14 +94,14 @@ def _stage(stage: CutStage, key: str, name: str, short: str) -> dict[str, Any]:
 
 
 def _curves(curves: Reliability) -> list[list[list[float | None]]]:
-    """Of each depth, the bins that have predictions: mean score, observed, interval, count."""
+    """Return the non-empty bins of each depth: mean score, frequency, interval, count."""
     lower, upper = curves.interval()
     columns = np.stack([curves.mean_score, curves.observed, lower, upper, curves.count], axis=-1)
     return [[numbers(point) for point in bins[bins[:, -1] > 0]] for bins in columns]
 
 
 def numbers(values: npt.ArrayLike) -> list[float | None]:
-    """Plain numbers of a few digits; None where there is no (finite) number."""
+    """Return numbers rounded to a few digits; None for values that are not finite."""
     return [_number(value) for value in np.asarray(values, dtype=np.float64).tolist()]
 
 

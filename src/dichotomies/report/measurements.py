@@ -1,4 +1,4 @@
-"""Everything the report shows, measured: each part reads the rows a chunk at a time."""
+"""Measurements shown in the report, computed in chunks of rows."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ _PAIRS = 20
 
 @dataclass(frozen=True)
 class Measurements:
-    """A classifier and what was found about it on some rows.
+    """A classifier and its measurements on some rows.
 
     Attributes
     ----------
     clf : fitted classifier
         The nested dichotomy, or a pipeline that ends in one.
     evaluation : Evaluation
-        Metrics of the final probabilities, with intervals and facts about each row.
+        Metrics of the final probabilities, with intervals and per-row quantities.
     book : Ledger
-        The NLL by node.
+        NLL by node.
     cuts : DepthCuts
         Reliability of the tree cut at each depth.
     classes : ClassCalibration
         Calibration class by class.
     pairs : ConfusedPairs
-        The pairs most confused.
+        The most confused pairs.
     """
 
     clf: Any
@@ -56,16 +56,16 @@ class Measurements:
 
     @property
     def facts(self) -> RowFacts:
-        """What is known of each row."""
+        """Per-row quantities."""
         return self.evaluation.facts
 
     @property
     def n_rows(self) -> float:
-        """The weight of all rows: their number, without weights."""
+        """Total weight of the rows; their number if unweighted."""
         return float(self.facts.weight.sum())
 
     def leaf_means(self, values: npt.ArrayLike) -> FloatArray:
-        """Mean over the rows of each class, by leaf position; NaN for a class without rows."""
+        """Return the mean over the rows of each class, by leaf position; NaN for a class without rows."""
         weighed = self.facts.weight > 0
         leaves, weight = self.tree.leaf_position[self.facts.codes[weighed]], self.facts.weight[weighed]
         amounts = weight * np.asarray(values, dtype=np.float64)[weighed]
@@ -75,8 +75,8 @@ class Measurements:
 
 
 def measure(clf: Any, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Measurements:
-    """Ask the classifier about the rows, once for each part of the report."""
-    book = ledger(clf, X, y, sample_weight=sample_weight)  # first: it refuses what is not a nested dichotomy
+    """Evaluate the classifier on the rows, once for each part of the report."""
+    book = ledger(clf, X, y, sample_weight=sample_weight)  # first: it raises if clf is not a nested dichotomy
     return Measurements(
         clf=clf,
         evaluation=evaluate(clf, X, y, sample_weight=sample_weight),

@@ -1,4 +1,4 @@
-"""From the content dictionary to one HTML page that needs nothing else, and `Report`, which carries it."""
+"""Rendering of the content dictionary as one self-contained HTML page, and `Report`, which holds it."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from dichotomies._common.files import replaced_when_done
 if TYPE_CHECKING:
     import os
 
-#: In this order they are one script; each uses what those before it define.
+#: Concatenated to one script in this order; each uses definitions of those before it.
 _SCRIPTS = ("common.js", "reliability.js", "tree.js", "search.js")
 _FRAME_HEIGHT = 760
 
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """A finished report; in a notebook it shows itself.
+    """A finished report; notebooks display it inline.
 
     Attributes
     ----------
     html : str
         The page: one HTML document with its styles, scripts and data.
     content : dict
-        What the page shows, as plain texts, lists and numbers.
+        The content of the page, as plain texts, lists and numbers.
     """
 
     html: str
@@ -48,7 +48,7 @@ class Report:
         return Path(path)
 
     def _repr_html_(self) -> str:
-        """A frame of its own, so that neither page's styles touch the other's."""
+        """Return the page in an iframe, so that its styles and the notebook's stay separate."""
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.content["title"])}" '
             f'sandbox="allow-scripts allow-popups allow-modals" loading="lazy" '
@@ -62,7 +62,7 @@ class Report:
 
 
 def require_jinja2() -> Any:
-    """The template engine, or an error that says what to install."""
+    """Import the template engine; raise with installation instructions if it is missing."""
     try:
         return import_module("jinja2")
     except ImportError as error:
@@ -70,7 +70,7 @@ def require_jinja2() -> Any:
 
 
 def page_of(content: dict[str, Any]) -> str:
-    """The HTML page."""
+    """Render the HTML page."""
     jinja2 = require_jinja2()
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -89,7 +89,7 @@ def page_of(content: dict[str, Any]) -> str:
 
 
 def as_json(data: Any) -> str:
-    """JSON that may stand in a script element: no character in it can end the element or open another."""
+    """Return JSON that is safe inside a script element: no character can end the element or open another."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -97,7 +97,7 @@ def as_json(data: Any) -> str:
 
 
 def _policy(*scripts: str) -> str:
-    """What the browser lets the page do: run exactly these scripts, and nothing over the network."""
+    """Return the content security policy: only these scripts, and no network access."""
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
@@ -109,5 +109,5 @@ def _policy(*scripts: str) -> str:
 @cache
 def _asset(folder: str, name: str) -> str:
     text = resources.files("dichotomies.report").joinpath(folder, name).read_text(encoding="utf-8")
-    # The page's parser would turn these line ends into plain ones, and the script's digest would not fit.
+    # HTML parsers normalise these line endings, which would change the script's digest.
     return text.replace("\r\n", "\n")

@@ -1,4 +1,4 @@
-"""Making a report: measure, put into words, lay out."""
+"""Creation of a report: measure, describe, render."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ def make(
     examples: Sequence[Any] | npt.ArrayLike | None = None,
     created: str | None = None,
 ) -> Report:
-    """Report on a fitted nested dichotomy: how far its probabilities can be believed, and where it errs.
+    """Report on a fitted nested dichotomy: the quality of its probabilities, and where it errs.
 
     Parameters
     ----------
     clf : fitted NestedDichotomyClassifier, or a pipeline that ends in one
     X : array, CSR matrix or data frame of shape (n_rows, n_features)
-        Rows the classifier was not trained on.
+        Held-out rows.
     y : array of shape (n_rows,)
-        Their labels, all of them known to the classifier.
+        Their labels, all among the classifier's classes.
     sample_weight : array of shape (n_rows,), optional
-        How many times each row counts.
+        Weight of each row, as a count.
     examples : sequence of length n_rows, optional
-        What each row is called (a name, a text, a file name), shown beside confident mistakes.
+        Name of each row (an identifier, a text, a file name), shown beside confident mistakes.
     created : str, optional
-        The date in the page's footer; by default today, and none where it is empty.
+        Date in the page's footer; today by default, omitted if empty.
 
     Returns
     -------
     Report
-        With ``save(path)``; in a notebook it shows itself.
+        With ``save(path)``; notebooks display it inline.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def make(
     >>> make(clf, X[1000:] / 16, y[1000:])
     <Report: 10 classes · 797 rows, 1.2 MB; save(path) writes it as HTML>
     """
-    require_jinja2()  # this and the examples before the work, not after it
+    require_jinja2()  # fail early, as for the examples
     named = None if examples is None else _one_per_row(examples, _num_samples(X))
     measured = measure(clf, X, y, sample_weight)
     content = content_of(measured, named, date.today().isoformat() if created is None else created)

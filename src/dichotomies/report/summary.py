@@ -1,4 +1,4 @@
-"""The first screen of the report: what the probabilities are worth, in words."""
+"""The first screen of the report: the quality of the probabilities, in words."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
     from dichotomies.report.measurements import Measurements
 
-#: Borders of the bands of confidence: 80 % stands for 75 % to 85 %.
+#: Borders of the confidence bands: the band 80 % covers 75 % to 85 %.
 _BORDERS = np.array([0.0, 0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95, 1.0])
 _PREFERRED = 0.8
 
-#: Fewer rows say little; the headline then looks elsewhere, and says so where all bands are like that.
-_FEW_ROWS = 30
+#: Minimum rows of a band for the headline; if no band has as many, the headline says so.
+_MIN_ROWS = 30
 
-#: A smaller gap between confidence and accuracy may be beyond chance, but matters little.
-_LITTLE = 0.03
+#: Gap between confidence and accuracy that matters little even if it is significant.
+_SMALL_GAP = 0.03
 
 
-#: Beyond this, the odds against the true class are not spelt out.
+#: Maximum odds against the true class that are spelt out.
 _WORST_ODDS = 1e9
 
 
 @dataclass(frozen=True)
 class Band:
-    """Answers of about the same confidence, and how many of them were right."""
+    """Predictions of about the same confidence, and the number that were right."""
 
     low: float
     high: float
@@ -45,7 +45,7 @@ class Band:
 
 
 def bands(measured: Measurements) -> list[Band]:
-    """The bands of confidence that have rows."""
+    """Return the confidence bands that have rows."""
     events = measured.facts.events()
     place = bin_of(events.score, _BORDERS)
     rows, says, right = bin_sums(place, events.score, events.happened, events.weight, len(_BORDERS) - 1)
@@ -54,13 +54,13 @@ def bands(measured: Measurements) -> list[Band]:
 
 
 def interval(right: float, rows: float) -> tuple[float, float]:
-    """The 95 % interval of a share of rows."""
+    """Return the 95 % interval of a proportion."""
     lower, upper = wilson_interval(np.array([right]), np.array([rows]), 0.95)
     return float(lower[0]), float(upper[0])
 
 
 def band_rows(found: list[Band]) -> list[dict[str, str]]:
-    """The bands as lines of a table."""
+    """Return the bands as table rows."""
     return [
         {
             "says": percents(band.low, band.high),
@@ -74,22 +74,22 @@ def band_rows(found: list[Band]) -> list[dict[str, str]]:
 
 
 def headline(found: list[Band], n_rows: float) -> dict[str, str]:
-    """The one sentence, and what it rests on."""
-    preferred = [band for band in found if band.low < _PREFERRED < band.high and band.rows >= _FEW_ROWS]
+    """Return the headline, and the evidence for it."""
+    preferred = [band for band in found if band.low < _PREFERRED < band.high and band.rows >= _MIN_ROWS]
     band = preferred[0] if preferred else max(found, key=lambda each: each.rows)
     basis = (
         f"{count(band.rows)} of {plural(n_rows, 'row', 'rows')} got between {percent(band.low)} and "
         f"{percent(band.high)}; the 95 % interval of how often it is right is "
         f"{percents(band.lower, band.upper)}."
     )
-    if band.rows < _FEW_ROWS:
+    if band.rows < _MIN_ROWS:
         basis += " So few rows say little."
     sentence = f"When it says {percent(band.says)}, it is right {percent(band.right)} of the time."
     return {"headline": sentence, "headline_basis": basis}
 
 
 def sentences(measured: Measurements) -> list[str]:
-    """What else a reader should know first."""
+    """Return the other key statements."""
     return [*_overall(measured), *_calibrations(measured), *_confusion(measured), *_absent(measured)]
 
 
@@ -99,7 +99,7 @@ def _overall(measured: Measurements) -> Iterator[str]:
     lower, upper = interval(right * n_rows, n_rows)
     judgement = "about as sure as it should be"
     if not lower <= says <= upper:
-        degree = "a little " if abs(says - right) < _LITTLE else ""
+        degree = "a little " if abs(says - right) < _SMALL_GAP else ""
         judgement = degree + ("too sure of itself" if says > upper else "too modest")
     yield (
         f"All in all it is right {percent(right, 1)} of the time and says {percent(says, 1)} on average: "
@@ -136,7 +136,7 @@ def _calibrations(measured: Measurements) -> Iterator[str]:
 
 
 def _harm(before: float, after: float) -> str:
-    """What to add where the loss has grown, in the digits that are shown."""
+    """Return a remark if the loss has increased, in the digits shown."""
     return ": on these rows it did harm" if round(after, 3) > round(before, 3) else ""
 
 
@@ -161,7 +161,7 @@ def _absent(measured: Measurements) -> Iterator[str]:
 
 
 def ledger_text(measured: Measurements) -> str:
-    """What the tree shows, and how concentrated the loss is."""
+    """Describe the tree and how concentrated the loss is."""
     book = measured.book
     text = (
         "The loss (negative log-likelihood) of a row is the sum of the losses of the decisions on the way "
@@ -177,10 +177,10 @@ def ledger_text(measured: Measurements) -> str:
 
 
 def tiles(measured: Measurements) -> list[dict[str, Any]]:
-    """The headline numbers with their intervals.
+    """Return the headline numbers with their intervals.
 
-    Those of shares of right answers are Wilson's: where all rows are right, all resamples are, and a
-    bootstrap interval would be no wider than a point.
+    Intervals of accuracies are Wilson's: if all rows are right, they are in all resamples, and a bootstrap
+    interval would have width 0.
     """
     intervals, k = measured.evaluation.intervals, measured.tree.n_classes
     shares = [

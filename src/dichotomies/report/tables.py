@@ -1,4 +1,4 @@
-"""The tables of the report: wary classes, confused pairs, confident mistakes; every cell is text."""
+"""Tables of the report: poorly calibrated classes, confused pairs, confident mistakes; all cells are text."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 _LINES = 20
 
-#: Pairs without an error, and expected to have less than this of one, were not confused.
-_LEAST_MASS = 0.5
+#: Minimum expected number of errors for a pair without an observed one to count as confused.
+_MIN_MASS = 0.5
 
 _VERDICTS = {"sure": "too sure", "modest": "too modest", "fine": "within chance"}
 
 
-def wary_classes(measured: Measurements) -> list[dict[str, Any]]:
-    """Classes whose answers are worst calibrated."""
+def worst_classes(measured: Measurements) -> list[dict[str, Any]]:
+    """Return the classes with the worst calibration."""
     leaf_of = _leaf_of_label(measured)
     return [
-        _wary_class(row, leaf_of[row["class"]])
+        _worst_class(row, leaf_of[row["class"]])
         for row in measured.classes.worst(_LINES)
         if row["answered"] > 0
     ]
 
 
-def _wary_class(row: dict[str, Any], leaf: int) -> dict[str, Any]:
+def _worst_class(row: dict[str, Any], leaf: int) -> dict[str, Any]:
     kind = "fine" if row["excess"] == 0 else "sure" if row["confidence"] > row["precision"] else "modest"
     return {
         "name": name_of(row["class"]),
@@ -46,7 +46,7 @@ def _wary_class(row: dict[str, Any], leaf: int) -> dict[str, Any]:
 
 
 def confused(measured: Measurements) -> list[dict[str, Any]]:
-    """Pairs of classes that were taken for one another."""
+    """Return the pairs of classes that were confused."""
     leaf_of = _leaf_of_label(measured)
     size = measured.book.n_classes
     return [
@@ -62,12 +62,12 @@ def confused(measured: Measurements) -> list[dict[str, Any]]:
             "where": f"depth {row['depth']}, among {plural(int(size[row['node']]), 'class', 'classes')}",
         }
         for row in measured.pairs.to_table()
-        if row["errors"] > 0 or row["mass"] >= _LEAST_MASS
+        if row["errors"] > 0 or row["mass"] >= _MIN_MASS
     ]
 
 
 def mistakes(measured: Measurements, examples: Sequence[Any] | None) -> list[dict[str, Any]]:
-    """The wrong answers that were most confident."""
+    """Return the most confident mistakes."""
     facts = measured.facts
     wrong = np.flatnonzero((facts.rank > 0) & (facts.weight > 0))
     surest_first = wrong[np.argsort(-facts.confidence[wrong], kind="stable")][:_LINES]

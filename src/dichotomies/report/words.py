@@ -1,4 +1,4 @@
-"""Numbers, names and labels as people read them."""
+"""Formatting of numbers, names and labels for readers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-#: Longer names are cut in the page, so that a thousand of them stay small.
+#: Maximum length of names, so that the page stays small with a thousand of them.
 LONGEST_NAME = 160
 LONGEST_EXAMPLE = 400
 
@@ -14,7 +14,7 @@ _NO_BREAK = "\u00a0"
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share in per cent; 100 % and 0 % are kept for what is exactly that."""
+    """Format a share in per cent; 100 % and 0 % only if exact."""
     if np.isnan(share):
         return "–"
     text = f"{100 * share:.{digits}f}"
@@ -26,31 +26,31 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def percents(lower: float, upper: float, digits: int = 0) -> str:
-    """An interval of shares."""
+    """Format an interval of shares."""
     return f"{percent(lower, digits)} to {percent(upper, digits)}"
 
 
 def count(n: float) -> str:
-    """A number of rows; weights need not be whole."""
+    """Format a number of rows, which need not be an integer with weights."""
     return f"{n:,.0f}" if float(n).is_integer() else f"{n:,.1f}"
 
 
 def plural(n: float, one: str, many: str) -> str:
-    """A number with the right form of what is counted."""
+    """Format a number with the singular or plural of its unit."""
     return f"{count(n)} {one if n == 1 else many}"
 
 
 def name_of(label: Any) -> str:
-    """A class label as text; never empty, and not endless."""
+    """Format a class label: never empty, and of limited length."""
     text = str(label.item() if isinstance(label, np.generic) else label)
     return _cut(text, LONGEST_NAME) if text.strip() else repr(text)
 
 
 def example_text(example: Any) -> str:
-    """What the user calls a row."""
+    """Format the user's name of a row."""
     return _cut(str(example), LONGEST_EXAMPLE)
 
 
 def _cut(text: str, longest: int) -> str:
-    readable = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be written
+    readable = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates cannot be encoded
     return readable if len(readable) <= longest else readable[: longest - 1] + "…"

@@ -1,4 +1,4 @@
-"""How a tree is grown: one file per family, one name per structure."""
+"""Structures: algorithms that grow the class tree, one file per family, one registered name per algorithm."""
 
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, TreeJudge
 from dichotomies.structures.fixed import FixedTree, resolve

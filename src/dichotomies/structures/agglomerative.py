@@ -1,4 +1,4 @@
-"""Trees grown upwards: the two nearest clusters of classes are joined until one is left."""
+"""Agglomerative clustering of the class centroids, cut into a binary tree."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
-from dichotomies.structures.balance import best_within_bounds, check_balance, highest_boundary, within_bounds
+from dichotomies.structures.balance import (
+    balanced_boundary,
+    check_balance,
+    highest_boundary,
+    split_within_bounds,
+)
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
 from dichotomies.structures.class_points import class_points
-from dichotomies.structures.two_means import halves, two_means
+from dichotomies.structures.two_means import split_in_half, two_means
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
@@ -19,20 +24,20 @@ if TYPE_CHECKING:
 
 Method = Literal["ward", "average", "single"]
 
-#: Bytes of distances between classes held at a time, twice: 8 B for each of k (k - 1) / 2 pairs.
+#: Upper limit for the pairwise distances, 8 bytes for each of k (k - 1) / 2 pairs; scipy holds two copies.
 _DISTANCE_BYTES = 2**27
 
 
 class Agglomerative(Structure):
-    """Base class: joins the class centroids by the linkage `method` of scipy.
+    """Base class: agglomerative clustering of the class centroids by scipy's linkage `_method`.
 
-    The row of leaves of scipy's dendrogram, the larger cluster always to the right, is cut downwards again,
-    each time between the neighbours that were joined last among those boundaries that leave enough classes
-    on either side. Without that limit the tree would be the dendrogram; with it, single classes that are
-    joined one after another, as average linkage is prone to, are cut off in groups rather than one by one.
+    The leaves of the dendrogram are ordered with the larger cluster always on the right. This row is then
+    split top-down at the highest merge among the boundaries that leave enough classes on either side.
+    Without that limit the tree would be the dendrogram; with it, classes that were merged one at a time, as
+    average linkage tends to, are split off in groups.
 
-    Where the distances between all classes would take more than 128 MB (beyond 5,792 classes), the classes
-    are first divided by balanced 2-means into parts that are small enough.
+    If the pairwise distances would take more than 128 MB (beyond 5,792 classes), balanced 2-means first
+    divides the classes into smaller subsets.
     """
 
     _method: Method
@@ -42,17 +47,23 @@ class Agglomerative(Structure):
         self.metric = metric
 
     def _n_left(self, heights: FloatArray) -> int:
-        """How many classes of a row go left, given the heights at which neighbours were joined."""
-        return best_within_bounds(heights, check_balance(self.balance))
+        """Return the number of classes that go left, given the merge heights between neighbouring leaves."""
+        return balanced_boundary(heights, check_balance(self.balance))
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
         classes = class_points(task, self.metric)
-        height_after = np.full(task.n_classes, np.nan)  # of the boundary on a class's right, by its code
+        height_after = np.full(
+            task.rows.n_classes, np.nan
+        )  # merge height to the right of a class, by class code
 
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
             if 4 * len(codes) * (len(codes) - 1) > _DISTANCE_BYTES:
                 preference = two_means(classes.points[codes])
-                return halves(codes) if preference is None else within_bounds(codes, preference, 1.0)
+                return (
+                    split_in_half(codes)
+                    if preference is None
+                    else split_within_bounds(codes, preference, 1.0)
+                )
             if np.isnan(height_after[codes[:-1]]).any():
                 row, heights = dendrogram(classes.points[codes], self._method)
                 codes = codes[row]
@@ -65,17 +76,17 @@ class Agglomerative(Structure):
 
 @STRUCTURES.register("ward")
 class Ward(Agglomerative):
-    """Ward's clustering of the class centroids: joins what adds least to the sum of squares.
+    """Ward's clustering of the class centroids: each merge adds least to the within-cluster sum of squares.
 
-    The tree does not depend on the seed nor on the classes' names.
+    The tree depends neither on the seed nor on the label names.
 
     Parameters
     ----------
     balance : float, default=0.0
-        The least share of a node's classes on either side is half of it, but never less than a twentieth;
-        1 halves every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``, s the least share.
+        Each side of a node gets at least the share ``s = max(balance / 2, 0.05)`` of its classes; 1 halves
+        every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``.
     metric : "auto", "raw", "within" or "cosine", default="auto"
-        How far centroids are apart; see "2-means".
+        Distance between centroids; see "2-means".
 
     References
     ----------
@@ -95,18 +106,19 @@ class Ward(Agglomerative):
 
 @STRUCTURES.register("average")
 class Average(Agglomerative):
-    """Average linkage of the class centroids: joins the clusters whose members are nearest on average.
+    """Average linkage of the class centroids: merges the clusters with the smallest mean pairwise distance.
 
-    Its trees are deep, which costs time and, with few rows per class, often pays: unlike classes are split
-    off early and like ones are told apart last. The tree does not depend on the seed nor on the names.
+    The trees are deep. They take longer to train and are often more accurate with few rows per class:
+    dissimilar classes are split off near the root, similar ones near the leaves. The tree depends neither on
+    the seed nor on the label names.
 
     Parameters
     ----------
     balance : float, default=0.0
-        The least share of a node's classes on either side is half of it, but never less than a twentieth;
-        1 halves every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``, s the least share.
+        Each side of a node gets at least the share ``s = max(balance / 2, 0.05)`` of its classes; 1 halves
+        every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``.
     metric : "auto", "raw", "within" or "cosine", default="auto"
-        How far centroids are apart; see "2-means".
+        Distance between centroids; see "2-means".
 
     References
     ----------
@@ -126,19 +138,19 @@ class Average(Agglomerative):
 
 @STRUCTURES.register("single")
 class Single(Agglomerative):
-    """Single linkage of the class centroids: the classes that stand apart are split off first, one by one.
+    """Single linkage of the class centroids: splits off outlying classes first, one at a time.
 
-    A node that tells one class from all others is easy for a linear classifier where one that tells many
-    from many is not, so with hundreds of classes these trees can have by far the lowest NLL of all; and they
-    are by far the dearest to train, because the rows of a class that is left over to the end are at nearly
-    every node: a leaf may be as deep as there are classes, and often lies a quarter of that deep. Predicting
-    costs what it costs with any tree. Naive Bayes does not gain from them. Neighbours that were joined at
-    the same height are parted in the middle. The tree does not depend on the seed nor on the names.
+    Separating one class from the rest is easy for a linear classifier where separating many from many is
+    not, so with hundreds of classes these trees can have by far the lowest NLL of all structures. They are
+    also by far the most expensive to train, because the rows of the last classes are at nearly every node: a
+    leaf may be as deep as there are classes, and a quarter of that is common. Prediction costs the same as
+    with any other tree. Naive Bayes does not benefit. Ties in merge height are split in the middle. The tree
+    depends neither on the seed nor on the label names.
 
     Parameters
     ----------
     metric : "auto", "raw", "within" or "cosine", default="auto"
-        How far centroids are apart; see "2-means".
+        Distance between centroids; see "2-means".
 
     References
     ----------
@@ -164,13 +176,13 @@ class Single(Agglomerative):
 
 
 def dendrogram(points: FloatArray, method: Method) -> tuple[IntArray, FloatArray]:
-    """The row of leaves, larger clusters to the right, and the height at which neighbours were joined."""
-    merges = linkage(pdist(points), method)  # points that are all zeros could look like distances to it
+    """Return the leaf order, larger clusters on the right, and the merge heights between neighbours."""
+    merges = linkage(pdist(points), method)  # linkage could mistake all-zero points for a distance matrix
     m = len(points)
     size = np.concatenate([np.ones(m), merges[:, 3]])
     row: list[int] = []
     heights: list[float] = []
-    pending: list[tuple[int, float]] = [(2 * m - 2, np.nan)]  # a cluster, and the height on its right
+    pending: list[tuple[int, float]] = [(2 * m - 2, np.nan)]  # a cluster, and the merge height on its right
     while pending:
         cluster, after = pending.pop()
         if cluster < m:

@@ -1,4 +1,4 @@
-"""The tree that is grown where the user does not say which."""
+"""The default structure, chosen by the number of classes and out-of-fold NLL."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
 if TYPE_CHECKING:
     from dichotomies.tree import ClassTree
 
-#: From so many classes on a deep tree may be better than a shallow one.
+#: Minimum number of classes for which a deep tree is compared with a shallow one.
 _MANY_CLASSES = 100
-#: Rows times classes, up to which a deep tree is affordable: it takes a minute or two of logistic regression.
-_MOST_PAIRS = 100_000_000
-#: Rows on which the two are compared.
+#: Maximum of rows times classes for the comparison: a minute or two of logistic regression.
+_MAX_PAIRS = 100_000_000
+#: Number of rows on which the two trees are scored.
 _JUDGING_ROWS = 6_000
 
 
@@ -21,18 +21,18 @@ _JUDGING_ROWS = 6_000
 class Auto(Structure):
     """The default: "2-means", or "single" where that is better and affordable; "random-pair" for ensembles.
 
-    Trees of "2-means" are shallow and quick to train, and no other kind has a lower NLL on the whole. The
-    deep ones of "single" can be much better with hundreds of classes. So from 100 classes on, both are tried
-    out of fold, with the classifier's own learner and on all rows of some of the classes, as long as that
-    learner is a quick one (logistic regression or naive Bayes) and rows times classes are at most 100
-    million. Otherwise, and where there is no classifier, it is "2-means"; without features,
-    "class-balanced". Chosen by the study in the documentation; a later version may choose otherwise. Name
-    the structure to keep it.
+    "2-means" trees are shallow and quick to train, and no other structure has a lower NLL overall. The deep
+    trees of "single" can be much better with hundreds of classes. With at least 100 classes, both are
+    therefore grown, and the one with the lower out-of-fold NLL is returned. They are scored with the
+    classifier's own learner on all rows of a subset of the classes. This happens only if the learner is fast
+    (logistic regression or naive Bayes) and rows times classes are at most 100 million; otherwise, and when
+    grown without a classifier, the tree is "2-means"; without features, "class-balanced". The rule follows
+    the study in the documentation and may change in a later version: name a structure to fix it.
 
     Parameters
     ----------
     diverse : bool, default=False
-        Whether every seed shall give another tree, as an ensemble needs them: "random-pair".
+        Draw a different tree for every seed ("random-pair"); used by ensembles.
 
     Examples
     --------
@@ -47,13 +47,18 @@ class Auto(Structure):
         self.diverse = diverse
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        if task.X is None:
+        if task.rows.base is None:
             return _grown("class-balanced", task, rng)
         if self.diverse:
             return _grown("random-pair", task, rng)
         shallow = _grown("2-means", task, rng)
-        affordable = len(task.codes) * task.n_classes <= _MOST_PAIRS
-        if task.n_classes < _MANY_CLASSES or not affordable or task.judge is None or not task.judge.is_quick:
+        affordable = len(task.rows) * task.rows.n_classes <= _MAX_PAIRS
+        if (
+            task.rows.n_classes < _MANY_CLASSES
+            or not affordable
+            or task.judge is None
+            or not task.judge.is_quick
+        ):
             return shallow
         deep = _grown("single", task, rng)
         sample: Any = {"max_rows": _JUDGING_ROWS, "seed": 0, "whole_classes": True}

@@ -1,4 +1,4 @@
-"""How uneven a split may be, and how deep a tree can therefore become."""
+"""Limits on how unbalanced a split may be, and the depth bounds that follow."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy as np
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
 
-#: The least share of a node's classes on either side, whatever `balance` says: no chains.
+#: Minimum share of a node's classes on either side for any `balance`; it rules out chains.
 _LEAST_SHARE = 0.05
 
 
 def check_balance(balance: Any) -> float:
-    """`balance` as a float, if it is a number from 0 to 1."""
+    """Return `balance` as a float; raise unless it is a number from 0 to 1."""
     if not isinstance(balance, Real) or not 0 <= float(balance) <= 1:
         raise ValueError(
-            "balance must be a number from 0 (as the classes lie, never less than a twentieth of them on a "
-            f"side) to 1 (halves), got {balance!r}."
+            "balance must be a number from 0 (splits as the classes are clustered, at least a twentieth of "
+            f"them on each side) to 1 (halves), got {balance!r}."
         )
     return float(balance)
 
 
 def least_side(m: int, balance: float) -> int:
-    """How many of m classes must go to the smaller side at least: a share of ``balance / 2``, rounded up.
+    """Return the minimum number of m classes on the smaller side: the share ``balance / 2``, rounded up.
 
-    Never fewer than a twentieth of the classes, and never more than half of them.
+    At least a twentieth and at most half of the classes.
 
     Examples
     --------
@@ -40,10 +40,10 @@ def least_side(m: int, balance: float) -> int:
 
 
 def depth_bound(k: int, balance: float) -> int:
-    """The depth no leaf exceeds where every split of m classes leaves `least_side` on its smaller side.
+    """Return the maximum leaf depth if every split of m classes leaves `least_side` on the smaller side.
 
-    It is at most ``log(k) / -log(1 - s) + 1`` for a least share s below one half, ``ceil(log2(k))`` for
-    halves.
+    It is at most ``log(k) / -log(1 - s) + 1`` for a minimum share s below one half, and ``ceil(log2(k))``
+    for halves.
 
     Examples
     --------
@@ -57,22 +57,22 @@ def depth_bound(k: int, balance: float) -> int:
     return depth
 
 
-def within_bounds(codes: IntArray, preference: FloatArray, balance: float) -> tuple[IntArray, IntArray]:
-    """Those who prefer left, and the others; the least decided change sides where one would be too small.
+def split_within_bounds(codes: IntArray, preference: FloatArray, balance: float) -> tuple[IntArray, IntArray]:
+    """Split classes by the sign of their preference; the weakest change sides if one side is too small.
 
     Parameters
     ----------
     codes : (m,)
-        What is to be split.
+        The classes to split.
     preference : (m,)
-        Positive for left, negative for right, the larger the more decided.
+        Positive for left, negative for right; its magnitude is the strength of the preference.
     balance : float
         See `least_side`.
 
     Returns
     -------
     left, right
-        Both in the order in which they were given.
+        Both in the order given.
     """
     least = least_side(len(codes), balance)
     n_left = int(np.clip(np.count_nonzero(preference > 0), least, len(codes) - least))
@@ -81,27 +81,26 @@ def within_bounds(codes: IntArray, preference: FloatArray, balance: float) -> tu
     return codes[is_left], codes[~is_left]
 
 
-def best_within_bounds(heights: FloatArray, balance: float) -> int:
-    """Where to cut a row of classes: at the highest boundary that leaves enough on either side.
+def balanced_boundary(heights: FloatArray, balance: float) -> int:
+    """Return where to cut a row of classes: the highest boundary that leaves enough on either side.
 
-    Of equally high boundaries it is the one nearest to the middle, so that classes that nothing tells apart
-    are halved.
+    Ties go to the boundary nearest to the middle, so that indistinguishable classes are halved.
 
     Parameters
     ----------
     heights : (m - 1,)
-        How far apart neighbours are.
+        Distance between neighbouring classes.
 
     Returns
     -------
     int
-        How many classes are left of the cut.
+        Number of classes left of the cut.
     """
     return highest_boundary(heights, least_side(len(heights) + 1, balance))
 
 
 def highest_boundary(heights: FloatArray, least: int) -> int:
-    """`best_within_bounds`, where at least so many classes must be on either side."""
+    """Return the cut of `balanced_boundary` for at least `least` classes on either side."""
     m = len(heights) + 1
     inside = heights[least - 1 : m - least]
     highest = np.flatnonzero(inside == inside.max()) + least

@@ -1,4 +1,4 @@
-"""Random trees that are shallow: halves of the classes, or halves of the data."""
+"""Balanced random trees: equal numbers of classes, or of rows, on both sides of a node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @STRUCTURES.register("class-balanced")
 class ClassBalanced(Structure):
-    """Shuffled classes, halved at every node: as shallow as a tree can be.
+    """Shuffled classes, halved at every node: the minimum depth of any tree.
 
     No leaf is deeper than ``ceil(log2 k)``; the mean leaf depth at 1,000 classes is 9.98.
 
@@ -31,7 +31,7 @@ class ClassBalanced(Structure):
     """
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        shuffled = rng.permutation(task.order)
+        shuffled = rng.permutation(task.rows.class_order)
 
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
             half = len(codes) // 2
@@ -42,10 +42,10 @@ class ClassBalanced(Structure):
 
 @STRUCTURES.register("data-balanced")
 class DataBalanced(Structure):
-    """Shuffled classes go left until that side holds half of the node's rows, the others right.
+    """Shuffled classes, assigned to the left until that side holds half of the node's rows.
 
-    Frequent classes end up near the root, so rows see few nodes on average even where classes are
-    very uneven. Rows count by their sample weight.
+    Frequent classes end up near the root, so rows pass few nodes on average even with very unbalanced
+    classes. Rows count by their sample weight.
 
     References
     ----------
@@ -61,7 +61,7 @@ class DataBalanced(Structure):
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
             shuffled = rng.permutation(codes)
-            weight = np.cumsum(task.weight_of_class[shuffled])
+            weight = np.cumsum(task.rows.class_weight[shuffled])
             reached_half = int(np.argmax(2 * weight >= weight[-1]))
             n_left = min(reached_half + 1, len(codes) - 1)
             return shuffled[:n_left], shuffled[n_left:]

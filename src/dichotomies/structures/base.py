@@ -1,10 +1,9 @@
-"""What every structure is: an estimator-like object that grows a `ClassTree` for some data."""
+"""Base class of structures: estimator-like objects that grow a `ClassTree` from data."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from dichotomies._common.registry import Registry
 from dichotomies.persistence import CATALOGUE, Estimator
+from dichotomies.rows import Rows
 from dichotomies.structures.class_sums import is_sparse, without_gaps
 from dichotomies.tree import ClassTree
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, Matrix
 
 
 class TreeJudge(Protocol):
-    """Says how good a whole tree is.
+    """Score of a whole tree: its out-of-fold NLL.
 
     Attributes
     ----------
     is_quick : bool
-        Whether judging a tree is worth it where others would do.
+        Scoring is fast enough to compare trees by default.
     """
 
     @property
@@ -40,82 +40,46 @@ class TreeJudge(Protocol):
     def __call__(self, tree: ClassTree, *, max_rows: int, seed: int, whole_classes: bool = False) -> float:
         """Mean out-of-fold NLL of the tree on at most about `max_rows` rows; the same for the same seed.
 
-        Fewer rows are fewer of every class or (`whole_classes`) all rows of fewer classes, as if there were
-        no others.
+        Rows are sampled from every class in proportion or, with `whole_classes`, all rows of a subset of the
+        classes are taken, and the tree is restricted to that subset.
         """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GrowingTask:
-    """What a structure may look at.
+    """Rows to grow a tree on, and a judge of trees.
 
     Attributes
     ----------
-    X : array or CSR matrix of shape (n_rows, n_features), or None
-        The features.
-    codes : (n_rows,)
-        The codes of the rows' classes, positions in `classes`.
-    classes : (n_classes,)
-        The labels, sorted.
-    sample_weight : (n_rows,) or None
-        The weights of the rows.
+    rows : Rows
+        Features (None where only classes are counted), classes and weights.
     judge : TreeJudge or None
-        How good a tree is with the base learner that will be trained on it; None where there is none.
+        Scores trees with the base learner that will be trained on them; None without a base learner.
     """
 
-    X: Matrix
-    codes: IntArray
-    classes: LabelArray
-    sample_weight: FloatArray | None = None
+    rows: Rows
     judge: TreeJudge | None = None
 
     @property
-    def n_classes(self) -> int:
-        """Number of classes to arrange."""
-        return len(self.classes)
-
-    @cached_property
     def features(self) -> Matrix:
-        """The features, gaps filled, for structures that compare the mean features of the classes."""
-        if self.X is None:
+        """The features with missing values imputed, for structures that compare mean features of classes."""
+        if self.rows.base is None:
             raise ValueError(
                 "This structure looks at the features, but X is None: give the features, or choose a "
                 "structure that only counts rows, such as 'class-balanced' or 'huffman'."
             )
-        return without_gaps(self.X)
-
-    @cached_property
-    def weight_of_class(self) -> FloatArray:
-        """Total weight of the rows of each class."""
-        return np.bincount(self.codes, self.sample_weight, self.n_classes).astype(np.float64)
-
-    @cached_property
-    def order(self) -> IntArray:
-        """The class codes as the rows order them: the heaviest first, of equals the one that occurs first.
-
-        Whatever draws classes or breaks ties between them goes by this order, so that the classes' names
-        have no part in it. Rows without weight are as good as absent. Weights that agree to nine digits are
-        equal: their sum is rounded differently where a row of weight two is given as two rows.
-        """
-        n_rows = len(self.codes)
-        place = np.arange(n_rows)
-        if self.sample_weight is not None:
-            place[np.asarray(self.sample_weight) == 0] += n_rows
-        first = np.full(self.n_classes, 2 * n_rows)
-        np.minimum.at(first, self.codes, place)
-        mantissa, exponent = np.frexp(self.weight_of_class)
-        return np.lexsort((first, -np.ldexp(np.round(mantissa, 9), exponent)))
+        return self.rows.remember("imputed features", lambda: without_gaps(self.rows.X))
 
     def tree(self, leaf_order: IntArray, split_rank: IntArray) -> ClassTree:
-        """Make the tree with these class codes from left to right and these ranks between them."""
-        return ClassTree(self.classes[leaf_order], split_rank, self.classes)
+        """Return the tree with these class codes from left to right and these ranks between them."""
+        return ClassTree(self.rows.classes[leaf_order], split_rank, self.rows.classes)
 
 
 class Structure(BaseEstimator, ABC):
-    """Base class of structures. A subclass says how, in `grow_from`.
+    """Base class of structures; subclasses implement `grow_from`.
 
-    Permuting the names of the classes, rows as they are, permutes the tree: whatever draws classes or
-    breaks ties must go by ``task.order``, not by the codes.
+    Permuting the label names must permute the tree and change nothing else: draw classes and break ties by
+    ``task.rows.class_order``, not by class code.
     """
 
     def grow(
@@ -130,7 +94,7 @@ class Structure(BaseEstimator, ABC):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_rows, n_features), or None
-            The features; structures that only count rows do not look at them.
+            The features; ignored by structures that depend on class frequencies only.
         y : array of shape (n_rows,)
             The label of each row.
         sample_weight : array of shape (n_rows,), optional
@@ -145,11 +109,13 @@ class Structure(BaseEstimator, ABC):
         if X is not None:
             X = csr_array(X) if is_sparse(X) else np.asarray(X)
         classes, codes = np.unique(np.asarray(y), return_inverse=True)
-        return self.grow_from(GrowingTask(X, codes, classes, sample_weight), check_random_state(random_state))
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        task = GrowingTask(Rows(X, codes, classes, weight))
+        return self.grow_from(task, check_random_state(random_state))
 
     @abstractmethod
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        """Grow a tree whose classes are ``task.classes``."""
+        """Grow a tree whose classes are ``task.rows.classes``."""
 
 
 STRUCTURES: Registry[Structure] = Registry("structure", __package__ or "")
@@ -163,12 +129,12 @@ def split_downwards(
 ) -> ClassTree:
     """Grow a tree by splitting sets of class codes in two until every set is one class.
 
-    `split` takes the codes at a node and returns those that go left and those that go right; the root
-    gets `codes`, by default all of them as their rows order them.
+    `split` maps the codes at a node to those that go left and those that go right. The root holds `codes`,
+    by default all of them in ``task.rows.class_order``.
     """
-    leaf_order = (task.order if codes is None else codes).copy()
-    split_depth = np.zeros(task.n_classes - 1, dtype=np.intp)
-    pending = [(0, task.n_classes, 0)]
+    leaf_order = (task.rows.class_order if codes is None else codes).copy()
+    split_depth = np.zeros(task.rows.n_classes - 1, dtype=np.intp)
+    pending = [(0, task.rows.n_classes, 0)]
     while pending:
         start, stop, depth = pending.pop()
         if stop - start == 1:

@@ -1,4 +1,4 @@
-"""The best of several trees, by their NLL on rows that were not trained on."""
+"""Selection of the best of several random trees by out-of-fold NLL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dichotomies.structures.base import TreeJudge
     from dichotomies.tree import ClassTree
 
-#: Losses that differ by less, relatively, are the same: the first tree wins, whatever the rounding.
+#: Relative differences in NLL below this are ties, and the first tree is kept: rounding must not decide.
 TOLERANCE = 1e-7
 
 
@@ -21,17 +21,17 @@ TOLERANCE = 1e-7
 class BestOf(Structure):
     """The best of several random trees, by out-of-fold NLL with the classifier's own base learner.
 
-    Every tree is judged on the same rows and folds. Grown without a classifier, by ``grow(X, y)``, trees are
-    judged by linear discriminants guessed from the class centroids instead.
+    All trees are scored on the same rows and folds. When grown without a classifier, by ``grow(X, y)``,
+    they are scored by linear discriminants on the class centroids instead.
 
     Parameters
     ----------
     n_trees : int, default=10
-        Trees grown.
+        Number of trees grown.
     structure : str or structure, default="random"
-        How they are grown; those of "random" are drawn from the classes as the rows order them.
+        Structure that grows them; "random" shuffles the classes from ``task.rows.class_order``, not by label.
     max_rows : int, default=20000
-        About how many rows they are judged on at most, drawn from each class in proportion.
+        Approximate maximum of rows used for scoring, drawn from each class in proportion.
 
     References
     ----------
@@ -58,7 +58,7 @@ class BestOf(Structure):
         base, judge, seed = resolve(self.structure), judge_of(task), int(rng.randint(2**31 - 1))
         best, lowest = None, float("inf")
         for _ in range(self.n_trees):
-            tree = grown_nameless(base, task, rng)
+            tree = grow_by_rows(base, task, rng)
             loss = judge(tree, max_rows=self.max_rows, seed=seed)
             if best is None or loss < lowest - TOLERANCE * abs(lowest):
                 best, lowest = tree, loss
@@ -66,13 +66,13 @@ class BestOf(Structure):
         return best
 
 
-def grown_nameless(structure: Structure, task: GrowingTask, rng: Any) -> ClassTree:
-    """A tree that renaming the classes renames: even "random" draws from them as the rows order them."""
+def grow_by_rows(structure: Structure, task: GrowingTask, rng: Any) -> ClassTree:
+    """Grow a tree that does not depend on the label names, even with "random"."""
     if isinstance(structure, RandomSplits):
-        return random_splits(task, task.order, rng)
+        return random_splits(task, task.rows.class_order, rng)
     return structure.grow_from(task, rng)
 
 
 def judge_of(task: GrowingTask) -> TreeJudge:
-    """The classifier's judge, or one that needs no base learner."""
+    """Return the classifier's judge, or one that needs no base learner."""
     return QuickJudge(task) if task.judge is None else task.judge

@@ -1,4 +1,4 @@
-"""A point for every class, in few dimensions: what structures that cluster classes look at."""
+"""Class centroids as points in few dimensions, for structures that cluster the classes."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 METRICS = ("auto", "raw", "within", "cosine")
 
-#: Up to this many features, the centroids are taken as they are.
+#: Maximum number of features without dimension reduction.
 MANY_FEATURES = 512
-#: Dimensions that more features are reduced to.
+#: Number of dimensions after reduction.
 N_COMPONENTS = 100
 #: Added to the covariance within classes, as a share of its mean diagonal.
 _RIDGE = 0.01
-#: Steps of subspace iteration: enough for distances, more than usual for a randomised decomposition.
+#: Steps of subspace iteration: more than usual in randomised SVD, because distances are needed.
 _N_STEPS = 6
-#: Features multiplied with at a time.
+#: Number of features multiplied at a time.
 _FEATURE_BLOCK = 2**15
 
 
 @dataclass(frozen=True)
 class ClassPoints:
-    """The classes as points.
+    """Class centroids in a space where Euclidean distance measures separability.
 
     Attributes
     ----------
     order : (k,)
-        Class codes in an order given by their rows, for structures that renaming must not change.
+        Class codes in an order that depends on the rows and not on the label names.
     points : (k, r)
-        By class code; distances between them say how easily classes are told apart.
+        By class code; the farther apart two points are, the easier the classes are to separate.
     weight : (k,)
         By class code: total weight of the rows.
     """
@@ -49,26 +49,31 @@ class ClassPoints:
 
 
 def class_points(task: GrowingTask, metric: str = "auto") -> ClassPoints:
-    """Class centroids, measured as `metric` says and reduced where there are many features.
+    """Return the class centroids under `metric`, reduced in dimension if there are many features.
 
     Parameters
     ----------
     task : GrowingTask
         Rows, classes and weights.
     metric : "auto", "raw", "within" or "cosine"
-        "raw": Euclidean distance of the centroids. "within": Mahalanobis distance by the pooled covariance
-        within classes, as in linear discriminant analysis, so that features count as far as they tell
-        classes apart, unless their scales differ by orders of magnitude. "cosine": centroids of length one,
-        for texts. "auto": "within" up to 512 features, "cosine" beyond.
+        "raw": Euclidean distance of the centroids. "within": Mahalanobis distance by the pooled within-class
+        covariance, as in linear discriminant analysis, which weights features by how well they separate
+        classes, unless their scales differ by orders of magnitude. "cosine": centroids scaled to unit
+        length, for text. "auto": "within" up to 512 features, "cosine" beyond.
 
     Notes
     -----
     More than 512 features are reduced to the leading 100 singular directions of the centroids by subspace
-    iteration. It multiplies with blocks of features, so that neither classes times features nor features
-    times directions are ever dense.
+    iteration over blocks of features, so that no dense array of classes times features or of features times
+    directions is allocated.
     """
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {list(METRICS)}, got {metric!r}.")
+    points: ClassPoints = task.rows.remember(("class points", metric), lambda: _points(task, metric))
+    return points
+
+
+def _points(task: GrowingTask, metric: str) -> ClassPoints:
     sums = class_sums(task)
     n_features = sums.mean.shape[1]
     if metric == "auto":
@@ -76,14 +81,14 @@ def class_points(task: GrowingTask, metric: str = "auto") -> ClassPoints:
     if metric == "within":
         placed = _whitened(task, sums)
     else:
-        placed = _reduced(_of_length_one(sums.mean) if metric == "cosine" else sums.mean)
+        placed = _reduced(_unit_length(sums.mean) if metric == "cosine" else sums.mean)
     points = np.empty(placed.shape)
     points[sums.order] = placed
-    return ClassPoints(sums.order, points, task.weight_of_class)
+    return ClassPoints(sums.order, points, task.rows.class_weight)
 
 
-def _of_length_one(mean: Any) -> Any:
-    """Rows divided by their lengths; rows of zeros stay."""
+def _unit_length(mean: Any) -> Any:
+    """Scale rows to unit length; rows of zeros stay."""
     if is_sparse(mean):
         length = np.sqrt(np.asarray(mean.multiply(mean).sum(axis=1)).ravel())
     else:
@@ -93,7 +98,7 @@ def _of_length_one(mean: Any) -> Any:
 
 
 def _reduced(mean: Any) -> FloatArray:
-    """Centroids as they are or, where there are many features, by their leading directions."""
+    """Return the centroids or, with many features, their coordinates along the leading directions."""
     if mean.shape[1] <= MANY_FEATURES:
         return np.asarray(mean.toarray() if is_sparse(mean) else mean, dtype=np.float64)
     basis, length = _leading_directions(mean)
@@ -101,7 +106,7 @@ def _reduced(mean: Any) -> FloatArray:
 
 
 def _whitened(task: GrowingTask, sums: ClassSums) -> FloatArray:
-    """Centroids in coordinates where the covariance within classes is the identity."""
+    """Return the centroids in coordinates where the within-class covariance is the identity."""
     mean, overall = sums.mean, sums.overall_mean
     axes: _Axes | None = None
     if mean.shape[1] > MANY_FEATURES:
@@ -112,23 +117,23 @@ def _whitened(task: GrowingTask, sums: ClassSums) -> FloatArray:
     placed = placed - centre
     covariance = _total_scatter(task, axes, centre) - (placed.T * sums.weight) @ placed
     covariance /= max(sums.weight.sum(), np.finfo(float).tiny)
-    return _divided_by_root(placed, covariance)
+    return _whiten(placed, covariance)
 
 
 def _total_scatter(task: GrowingTask, axes: _Axes | None, centre: FloatArray) -> FloatArray:
-    """Weighted sum of squares and products of the rows' deviations from `centre`."""
+    """Return the weighted scatter matrix of the rows about `centre`."""
     X = task.features
     scatter: FloatArray = np.zeros((len(centre), len(centre)))
     for rows in row_chunks(X, 8 * len(centre)):
         part: Any = X[rows] if axes is None else axes.project(X[rows])
         part = np.asarray(part.toarray() if is_sparse(part) else part, dtype=np.float64) - centre
-        weight = 1.0 if task.sample_weight is None else np.asarray(task.sample_weight)[rows, None]
+        weight = 1.0 if task.rows.weight is None else task.rows.weight[rows, None]
         scatter += (part * weight).T @ part
     return scatter
 
 
 class _Axes:
-    """The leading right singular vectors of the centroids, never held but made block by block."""
+    """Leading right singular vectors of the centroids, computed block by block and never stored."""
 
     def __init__(self, mean: Any) -> None:
         basis, length = _leading_directions(mean)
@@ -144,12 +149,12 @@ class _Axes:
         return placed
 
 
-def _divided_by_root(placed: FloatArray, covariance: FloatArray) -> FloatArray:
-    """Points times the inverse square root of the covariance, a little of the identity added to it."""
+def _whiten(placed: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Multiply points by the inverse square root of the ridge-regularised covariance."""
     size = np.trace(covariance) / max(len(covariance), 1)
     if size <= 1e-12 * max(
         float((placed**2).sum()), np.finfo(float).tiny
-    ):  # every class is one point: there is nothing to measure by
+    ):  # no within-class scatter: every class is a single point
         return placed
     variance, axes = np.linalg.eigh(covariance)
     whitened: FloatArray = placed @ (axes / np.sqrt(np.maximum(variance, 0.0) + _RIDGE * size))
@@ -157,9 +162,9 @@ def _divided_by_root(placed: FloatArray, covariance: FloatArray) -> FloatArray:
 
 
 def _leading_directions(mean: Any) -> tuple[FloatArray, FloatArray]:
-    """Left singular vectors (k, r) and values (r,) of the centroids, the largest first.
+    """Return left singular vectors (k, r) and values (r,) of the centroids, the largest first.
 
-    Subspace iteration on the k x k matrix of inner products, which is never formed.
+    Subspace iteration on the k x k Gram matrix, which is never formed.
     """
     n_classes, n_features = mean.shape
     n_components = min(N_COMPONENTS, n_classes, n_features)
@@ -174,7 +179,7 @@ def _leading_directions(mean: Any) -> tuple[FloatArray, FloatArray]:
 
 
 def _feature_blocks(mean: Any) -> list[Any]:
-    """The centroids cut into blocks of features."""
+    """Split the centroids into blocks of features."""
     columns = csc_array(mean) if is_sparse(mean) else mean
     starts = range(0, mean.shape[1], _FEATURE_BLOCK)
     blocks = [columns[:, start : start + _FEATURE_BLOCK] for start in starts]
@@ -182,7 +187,7 @@ def _feature_blocks(mean: Any) -> list[Any]:
 
 
 def _gram_times(blocks: list[Any], basis: FloatArray) -> FloatArray:
-    """The matrix of the centroids' inner products times some vectors."""
+    """Multiply the Gram matrix of the centroids with some vectors."""
     product: FloatArray = np.zeros_like(basis)
     for block in blocks:
         product += block @ (block.T @ basis)

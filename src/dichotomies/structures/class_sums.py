@@ -1,4 +1,4 @@
-"""The sum of every class's rows, and an order of the classes that their names have no part in."""
+"""Class means, in a class order that does not depend on the label names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHUNK_BYTES = 2**25
 
 @dataclass(frozen=True)
 class ClassSums:
-    """The classes in an order given by their features, so that renaming them changes nothing.
+    """Weights and mean features of the classes, in an order that depends on the features only.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class ClassSums:
     weight : (k,)
         Total weight of the class's rows.
     mean : (k, n_features), dense or CSR
-        Weighted mean of the class's rows; of all rows for a class without weight.
+        Weighted mean of the class's rows; for a class without weight, the mean of all rows.
     """
 
     order: IntArray
@@ -44,21 +44,21 @@ class ClassSums:
 
 
 def is_sparse(matrix: Any) -> bool:
-    """Whether a matrix is one of scipy's sparse ones."""
+    """Return True for scipy's sparse matrices and arrays."""
     return bool(issparse(matrix))
 
 
 def class_sums(task: GrowingTask) -> ClassSums:
-    """Sum the rows of every class; with sparse rows, nothing dense of classes times features is made."""
+    """Compute the class means; sparse features never become a dense array of classes times features."""
     total = _indicator(task) @ task.features
     order = _order_by_content(total, task)
-    total, weight = total[order], task.weight_of_class[order]
+    total, weight = total[order], task.rows.class_weight[order]
     overall = total.sum(axis=0) / max(weight.sum(), np.finfo(float).tiny)
     return ClassSums(order, weight, _means(total, weight, np.asarray(overall)))
 
 
 def without_gaps(X: Any) -> Any:
-    """Features as a CSR or dense matrix; NaN and infinity become the mean of what the feature has besides."""
+    """Return X as a CSR or dense matrix, with NaN and infinity replaced by the feature's finite mean."""
     X = csr_array(X) if is_sparse(X) else np.asarray(X)
     values = X.data if is_sparse(X) else X
     if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
@@ -80,29 +80,28 @@ def row_chunks(X: Matrix, bytes_per_row: int) -> Iterator[slice]:
 
 
 def _indicator(task: GrowingTask) -> Any:
-    """Matrix (k, n_rows) of weights: its product with X sums the rows of each class, one by one in order."""
-    n_rows = len(task.codes)
-    weight = np.ones(n_rows) if task.sample_weight is None else np.asarray(task.sample_weight, float)
-    counts = np.bincount(task.codes, minlength=task.n_classes)
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    rows = np.argsort(task.codes, kind="stable")
-    return csr_array((weight[rows], rows, offsets), shape=(task.n_classes, n_rows))
+    """Return the (k, n_rows) matrix of weights whose product with X sums the rows of each class."""
+    rows, by_class = task.rows, task.rows.by_class
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight[by_class]
+    offsets = np.concatenate([[0], np.cumsum(rows.class_size)])
+    return csr_array((weight, by_class, offsets), shape=(rows.n_classes, len(rows)))
 
 
 def _order_by_content(total: Any, task: GrowingTask) -> IntArray:
-    """Sort the classes by a number made of their sums; equal ones stay in the order of the task.
+    """Sort the classes by a random projection of their sums; ties keep the order of the task.
 
-    Rounding lets rows given twice and rows of weight two come out the same.
+    The projection is rounded, so that a row of weight two and the same row given twice sort alike.
     """
     mixing = np.random.RandomState(0).standard_normal(total.shape[1])
     key = total @ mixing if is_sparse(total) else (total * mixing).sum(axis=1)
     scale = np.abs(key).max(initial=0.0)
     rounded = np.round(key / scale, 9) if scale > 0 else key
-    return np.asarray(task.order[np.argsort(rounded[task.order], kind="stable")])
+    order = task.rows.class_order
+    return np.asarray(order[np.argsort(rounded[order], kind="stable")])
 
 
 def _means(total: Any, weight: FloatArray, overall: FloatArray) -> Any:
-    """Sums divided by weights, or the mean of all rows where there is no weight."""
+    """Divide sums by weights; a class without weight gets the mean of all rows."""
     inverse = np.divide(1.0, weight, out=np.zeros(len(weight)), where=weight > 0)
     if not is_sparse(total):
         mean = total * inverse[:, None]

@@ -1,4 +1,4 @@
-"""Trees bred from trees: a genetic search for the one with the least NLL."""
+"""Genetic search for the tree with the lowest out-of-fold NLL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dichotomies.structures.balance import check_balance, depth_bound
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
-from dichotomies.structures.best_of import TOLERANCE, grown_nameless, judge_of
+from dichotomies.structures.best_of import TOLERANCE, grow_by_rows, judge_of
 from dichotomies.structures.fixed import resolve
 from dichotomies.structures.tree_edits import crossed, normal_form, regrafted, swapped
 from dichotomies.structures.two_means import TwoMeans
@@ -17,34 +17,34 @@ if TYPE_CHECKING:
 
     from dichotomies.tree import ClassTree
 
-#: Changes in a row that lead to a tree already judged, after which the search ends.
-_MOST_FAILURES = 100
+#: Consecutive proposals without a new tree after which the search ends.
+_MAX_FAILURES = 100
 
 
 @STRUCTURES.register("evolved")
 class Evolved(Structure):
-    """Trees bred from trees: a genetic search for the least out-of-fold NLL with the classifier's learner.
+    """Genetic search for the tree with the lowest out-of-fold NLL under the classifier's own base learner.
 
-    It begins with a tree of "2-means" and random ones. Each new tree comes from one or two of the
-    present ones, the better of two drawn at random: branches change places, a branch is hung elsewhere, or
-    the classes below a node are arranged as in another tree. The best are kept. Grown without a classifier,
-    by ``grow(X, y)``, trees are judged by linear discriminants guessed from the class centroids instead.
+    The first population is a "2-means" tree and random trees. Parents are selected by binary tournament, and
+    a child swaps two subtrees, regrafts one, or rearranges the classes below a node as in a second parent.
+    The best trees survive. When grown without a classifier, by ``grow(X, y)``, trees are scored by linear
+    discriminants on the class centroids instead.
 
     Parameters
     ----------
     evaluations : int, default=100
-        Trees judged, the first ones included.
+        Number of trees scored, the first population included.
     population : int, default=10
-        Trees kept.
+        Number of trees kept.
     structure : str or structure, default="random-pair"
-        How the first trees but one are grown.
+        Structure of the random trees in the first population.
     seconds : float, optional
-        Ends the search also after this time; the tree then depends on the machine's speed.
+        Time limit of the search; the tree then depends on the machine's speed.
     max_rows : int, default=20000
-        About how many rows they are judged on at most, drawn from each class in proportion.
+        Approximate maximum of rows used for scoring, drawn from each class in proportion.
     balance : float, default=0.0
-        That of "2-means"; trees deeper than its bound, ``log(k) / -log(1 - s) + 1`` for a least share s of
-        classes on either side, are not considered.
+        The `balance` of "2-means"; trees deeper than its bound, ``log(k) / -log(1 - s) + 1`` for a minimum
+        share s of classes on either side, are rejected.
 
     References
     ----------
@@ -83,52 +83,52 @@ class Evolved(Structure):
             )
         judge, seed = judge_of(task), int(rng.randint(2**31 - 1))
         search = _Search(
-            lambda tree: judge(tree.over(task.classes), max_rows=self.max_rows, seed=seed),
+            lambda tree: judge(tree.over(task.rows.classes), max_rows=self.max_rows, seed=seed),
             self.evaluations,
             self.seconds,
-            depth_bound(task.n_classes, check_balance(self.balance)),
+            depth_bound(task.rows.n_classes, check_balance(self.balance)),
         )
-        by_rows = task.classes[task.order]  # edits look at codes, and names must have no part in them
-        search.try_out(TwoMeans(self.balance).grow_from(task, rng).over(by_rows))
+        by_rows = task.rows.classes[task.rows.class_order]
+        search.evaluate(TwoMeans(self.balance).grow_from(task, rng).over(by_rows))
         for _ in range(self.population - 1):
-            search.try_out(grown_nameless(resolve(self.structure), task, rng).over(by_rows))
-        while search.goes_on:
+            search.evaluate(grow_by_rows(resolve(self.structure), task, rng).over(by_rows))
+        while search.should_continue:
             search.keep(self.population)
-            search.try_out(_child(search, rng))
-        return search.best.over(task.classes)
+            search.evaluate(_child(search, rng))
+        return search.best.over(task.rows.classes)
 
 
 class _Search:
-    """The trees at present, best first, and what is left to spend."""
+    """The population, best first, and the remaining budget."""
 
     def __init__(
         self,
         judge: Callable[[ClassTree], float],
         evaluations: int,
         seconds: float | None,
-        most_depth: int,
+        max_depth: int,
     ) -> None:
-        self._judge, self._left, self._most_depth = judge, evaluations, most_depth
+        self._judge, self._left, self._max_depth = judge, evaluations, max_depth
         self._end = None if seconds is None else time.monotonic() + seconds
         self._seen: set[ClassTree] = set()
         self._failures = 0
         self.ranked: list[tuple[float, ClassTree]] = []
 
     @property
-    def goes_on(self) -> bool:
-        """Whether anything is left to spend, and new trees are still found."""
+    def should_continue(self) -> bool:
+        """True while budget is left and new trees are still found."""
         in_time = self._end is None or time.monotonic() < self._end
-        return self._left > 0 and self._failures < _MOST_FAILURES and in_time
+        return self._left > 0 and self._failures < _MAX_FAILURES and in_time
 
     @property
     def best(self) -> ClassTree:
-        """The tree with the least loss so far."""
+        """The tree with the lowest loss so far."""
         return self.ranked[0][1]
 
-    def try_out(self, tree: ClassTree) -> None:
-        """Judge a tree, unless it was before or is too deep, and put it in its rank behind its equals."""
+    def evaluate(self, tree: ClassTree) -> None:
+        """Score a tree unless it is a duplicate or too deep, and insert it after trees of equal loss."""
         tree = normal_form(tree)
-        if tree in self._seen or self._left == 0 or tree.max_depth > self._most_depth:
+        if tree in self._seen or self._left == 0 or tree.max_depth > self._max_depth:
             self._failures += 1
             return
         self._seen.add(tree)
@@ -139,17 +139,17 @@ class _Search:
         self.ranked.insert(rank, (loss, tree))
 
     def keep(self, population: int) -> None:
-        """Forget all but the best."""
+        """Discard all but the best."""
         del self.ranked[population:]
 
     def parent(self, rng: Any) -> ClassTree:
-        """The better of two drawn at random."""
+        """Draw two trees and return the better one."""
         rank = min(rng.randint(len(self.ranked), size=2))
         return self.ranked[int(rank)][1]
 
 
 def _child(search: _Search, rng: Any) -> ClassTree:
-    """A new tree from one or two of the present ones."""
+    """Return a new tree made from one or two parents."""
     tree = search.parent(rng)
     change = rng.randint(3)
     if change == 0:

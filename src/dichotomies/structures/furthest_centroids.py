@@ -1,4 +1,4 @@
-"""Trees split by the two classes that lie furthest apart."""
+"""Trees split by the two classes whose centroids are furthest apart."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.structures.balance import check_balance, within_bounds
+from dichotomies.structures.balance import check_balance, split_within_bounds
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
 from dichotomies.structures.class_points import class_points
-from dichotomies.structures.two_means import halves
+from dichotomies.structures.two_means import split_in_half
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.tree import ClassTree
 
-#: Up to this many points, all pairs are looked at.
-_MOST_POINTS = 1_024
-_MOST_STEPS = 20
+#: Maximum number of points for which all pairs are compared.
+_MAX_POINTS = 1_024
+_MAX_STEPS = 20
 
 
 @STRUCTURES.register("furthest-centroids")
 class FurthestCentroids(Structure):
-    """The two classes furthest apart part; every other class follows the nearer one.
+    """The two classes furthest apart are separated; every other class joins the nearer one.
 
-    Beyond 1,024 classes at a node the pair is searched by steps, each to the class furthest from the last,
-    rather than among all pairs. The tree does not depend on the seed nor on the classes' names.
+    With more than 1,024 classes at a node, the pair is found by repeatedly moving to the class furthest from
+    the last one, not by comparing all pairs. The tree depends neither on the seed nor on the label names.
 
     Parameters
     ----------
     balance : float, default=0.0
-        The least share of a node's classes on either side is half of it, but never less than a twentieth;
-        1 halves every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``, s the least share.
+        Each side of a node gets at least the share ``s = max(balance / 2, 0.05)`` of its classes; 1 halves
+        every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``.
     metric : "auto", "raw", "within" or "cosine", default="auto"
-        How far centroids are apart; see "2-means".
+        Distance between centroids; see "2-means".
 
     References
     ----------
@@ -61,29 +61,29 @@ class FurthestCentroids(Structure):
             points = classes.points[codes]
             one, other = furthest_pair(points)
             if np.array_equal(points[one], points[other]):
-                return halves(codes)
-            return within_bounds(codes, nearer_to(points, one, other), balance)
+                return split_in_half(codes)
+            return split_within_bounds(codes, nearer_to(points, one, other), balance)
 
         return split_downwards(task, split, classes.order)
 
 
 def nearer_to(points: FloatArray, one: int, other: int) -> FloatArray:
-    """How much nearer each point is to one point than to the other, as squared distances."""
+    """Return how much nearer each point is to `one` than to `other`, in squared distance."""
     preference = ((points - points[other]) ** 2).sum(axis=1) - ((points - points[one]) ** 2).sum(axis=1)
     return np.asarray(preference)
 
 
 def furthest_pair(points: FloatArray) -> tuple[int, int]:
-    """Two points that lie furthest apart: exactly, or nearly where there are many points."""
+    """Return the two points furthest apart: exact for few points, approximate for many."""
     centred = points - points.mean(axis=0)
     length = np.einsum("ij,ij->i", centred, centred)
-    if len(points) <= _MOST_POINTS:
+    if len(points) <= _MAX_POINTS:
         squared = length[:, None] + length - 2 * (centred @ centred.T)
         row, column = divmod(int(np.argmax(np.triu(squared, 1))), len(points))
         return (row, column) if row != column else (0, 1)
     one, furthest = int(np.argmax(length)), -1.0
     other = 0
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         squared = ((points - points[one]) ** 2).sum(axis=1)
         candidate = int(np.argmax(squared))
         if squared[candidate] <= furthest:

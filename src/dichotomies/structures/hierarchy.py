@@ -1,7 +1,8 @@
-"""A hierarchy that the classes already have becomes a binary tree that refines it."""
+"""Binary refinement of a hierarchy that the labels or the user give."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,24 +21,25 @@ if TYPE_CHECKING:
 
 @STRUCTURES.register("hierarchy")
 class Hierarchy(Structure):
-    """The groups that labels such as "Animal;Bird;Owl" name stay together; within groups, another structure.
+    """A known hierarchy, such as labels "Animal;Bird;Owl", refined to a binary tree by another structure.
 
-    Every group of the hierarchy is a branch of the tree. Where a group has more than two parts, the parts
-    are arranged by `refine`, which sees the rows of a part as those of one class. Groups with one part only
-    disappear. The tree is as deep as the trees of nested groups put together.
+    Every group of the hierarchy is a subtree. If a group has more than two parts, `refine` arranges them,
+    with the rows of each part as one class. Groups with a single part are skipped. Depths of nested groups
+    add up.
 
     Parameters
     ----------
     delimiter : str, default=";"
-        Stands between the levels in a label.
+        Separator between the levels of a label.
     levels : sequence of int, optional
-        Where to cut labels that have no delimiter, as numbers of characters: ``levels=(2, 7)`` reads
+        Prefix lengths, in characters, for labels without a delimiter: ``levels=(2, 7)`` reads
         "11-1011.00" as the group "11", in it the group "11-1011", in it the class.
     paths : mapping from label to sequence, optional
-        The groups of each class from the widest to the narrowest, where labels do not tell; a text is one
-        group.
+        The groups of each class from the widest to the narrowest, if the labels do not contain them; a
+        string is a single group.
     refine : str or structure, optional
-        Arranges the parts of a group; by default "2-means", or "class-balanced" where there are no features.
+        Structure that arranges the parts of a group; by default "2-means", or "class-balanced" without
+        features.
 
     References
     ----------
@@ -72,26 +74,26 @@ class Hierarchy(Structure):
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         read = self._reader()
-        paths = [(*read(label), ("class", label)) for label in task.classes.tolist()]
+        paths = [(*read(label), ("class", label)) for label in task.rows.classes.tolist()]
         if self.paths is None and self.levels is None and max(map(len, paths)) == 1:
-            self._refuse_plain_texts(task.classes.tolist())
+            self._check_delimiter(task.rows.classes.tolist())
         refine = self.refine
         if refine is None:
-            refine = "class-balanced" if task.X is None else "2-means"
-        leaf_order, split_rank = _Refinement(task, paths, resolve(refine), rng).of(task.order, 0)
+            refine = "class-balanced" if task.rows.base is None else "2-means"
+        leaf_order, split_rank = _Refinement(task, paths, resolve(refine), rng).of(task.rows.class_order, 0)
         return task.tree(leaf_order, split_rank.astype(np.intp))
 
-    def _refuse_plain_texts(self, labels: list[Any]) -> None:
-        """Labels without the delimiter are a mistake where they are texts; numbers are in no groups."""
+    def _check_delimiter(self, labels: list[Any]) -> None:
+        """Raise if the labels are strings and none has the delimiter; numbers belong to no group."""
         if isinstance(labels[0], str):
             raise ValueError(
                 f"No class is in a group: {self.delimiter!r} is in none of the labels ({labels[0]!r}, ...). "
-                "Say what stands between the levels (delimiter=), where to cut labels (levels=), or which "
-                "groups there are (paths=)."
+                "Give the separator of the levels (delimiter=), the prefix lengths (levels=) or the groups "
+                "of each class (paths=)."
             )
 
     def _reader(self) -> Callable[[Any], Path]:
-        """From a label to its groups, the widest first."""
+        """Return the function from a label to its groups, the widest first."""
         if self.paths is not None:
             return self._given_path
         if self.levels is not None:
@@ -110,17 +112,17 @@ class Hierarchy(Structure):
 
 
 class _Refinement:
-    """Arranges groups, and the groups within them.
+    """Recursive arrangement of the groups.
 
-    A tree over some classes is their codes from left to right and a rank for each boundary: the lowest in a
-    range is split first.
+    A tree over some classes is their codes from left to right and a rank for each boundary; the lowest rank
+    in a range is split first.
     """
 
     def __init__(self, task: GrowingTask, paths: list[Path], refine: Structure, rng: Any) -> None:
         self._task, self._paths, self._refine, self._rng = task, paths, refine, rng
 
     def of(self, codes: IntArray, level: int) -> tuple[IntArray, FloatArray]:
-        """The tree over classes that share the first `level` groups of their paths."""
+        """Return the tree over classes that share the first `level` groups of their paths."""
         if len(codes) == 1:
             return codes, np.empty(0)
         parts: dict[Hashable, list[int]] = {}
@@ -138,19 +140,14 @@ class _Refinement:
         return np.concatenate([leaves for leaves, _ in inside]), np.concatenate(ranks)
 
     def _over(self, groups: list[IntArray]) -> ClassTree:
-        """A tree over groups, each taken as one class."""
+        """Grow a tree over groups, each as one class."""
         if len(groups) == 2:
             return ClassTree([0, 1], [0])
-        group_of_class = np.full(self._task.n_classes, -1, dtype=np.intp)
+        rows = self._task.rows
+        group_of_class = np.full(rows.n_classes, -1, dtype=np.intp)
         for number, group in enumerate(groups):
             group_of_class[group] = number
-        group_of_row = group_of_class[self._task.codes]
-        rows = np.flatnonzero(group_of_row >= 0)
-        weight = self._task.sample_weight
-        within = GrowingTask(
-            None if self._task.X is None else self._task.X[rows],
-            group_of_row[rows],
-            np.arange(len(groups)),
-            None if weight is None else np.asarray(weight)[rows],
-        )
-        return self._refine.grow_from(within, self._rng)
+        group_of_row = group_of_class[rows.codes]
+        inside = np.flatnonzero(group_of_row >= 0)
+        within = replace(rows.take(inside), codes=group_of_row[inside], classes=np.arange(len(groups)))
+        return self._refine.grow_from(GrowingTask(within), self._rng)

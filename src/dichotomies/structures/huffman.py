@@ -1,4 +1,4 @@
-"""Huffman's tree: frequent classes near the root."""
+"""Huffman trees: minimum mean depth over the rows."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 @STRUCTURES.register("huffman")
 class Huffman(Structure):
-    """Frequent classes near the root: the least mean depth over the rows that any tree can have.
+    """Huffman's tree: frequent classes near the root, the minimum mean depth over the rows of any tree.
 
-    It looks at the weights of the classes only; where these are equal, it is as shallow as a tree can be, and
-    the class that occurs first in the rows comes first.
-    Unlimited, a leaf of weight w in a total of W is at most ``log(W / w) / log(1.618)`` deep, one node per
-    class at worst (weights that grow like Fibonacci's numbers). Here the depth is limited, by the
-    package-merge algorithm, which gives the least mean depth under that limit.
+    It depends on the class weights only; with equal weights it has minimum depth, with the classes in order
+    of first occurrence.
+    Without a limit, a leaf of weight w in a total of W is at most ``log(W / w) / log(1.618)`` deep, one node
+    per class at worst (weights that grow like the Fibonacci numbers). The package-merge algorithm gives the
+    minimum mean depth under the limit set by `balance`.
 
     Parameters
     ----------
     balance : float, default=0.0
-        Limits the depth to what splits with a least share of ``balance / 2`` on either side can reach, and
-        never less than a twentieth: ``log(k) / -log(1 - s) + 1``, s the least share; ``ceil(log2(k))`` at 1.
+        Limits the depth to that of splits with at least the share ``s = max(balance / 2, 0.05)`` of the
+        classes on either side: ``log(k) / -log(1 - s) + 1``; ``ceil(log2(k))`` at 1.
 
     References
     ----------
@@ -47,20 +47,20 @@ class Huffman(Structure):
         self.balance = balance
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
-        limit = depth_bound(task.n_classes, check_balance(self.balance))
-        lengths = code_lengths(task.weight_of_class[task.order], limit)
-        return task.tree(task.order, _split_depth(lengths))
+        limit = depth_bound(task.rows.n_classes, check_balance(self.balance))
+        lengths = code_lengths(task.rows.class_weight[task.rows.class_order], limit)
+        return task.tree(task.rows.class_order, _split_depth(lengths))
 
 
 def code_lengths(descending: FloatArray, limit: int) -> IntArray:
-    """Depths of the leaves that minimise the mean depth, none above `limit`, for descending weights.
+    """Return the leaf depths with minimum mean depth, none above `limit`, for descending weights.
 
-    Weights that differ by rounding alone may be in any order: the depths depend on the values only.
+    Weights that differ only by rounding may be in any order: the depths depend on the values alone.
 
-    Package-merge: at each of `limit` levels the classes are merged with the pairs made one level below; a
+    Package-merge: at each of `limit` levels the classes are merged with the pairs from the level below; a
     class's depth is the number of its copies among the ``2k - 2`` lightest items of the top level. Items are
-    taken in ascending order, so what is chosen at a level is a prefix, and only the number of classes in
-    it has to be remembered.
+    taken in ascending order, so the selection at a level is a prefix, and only its number of classes is
+    stored.
     """
     ascending = descending[::-1]
     k = len(ascending)
@@ -82,10 +82,10 @@ def code_lengths(descending: FloatArray, limit: int) -> IntArray:
 
 
 def _split_depth(lengths: IntArray) -> IntArray:
-    """Where neighbouring leaves part, for ascending depths that fill a binary tree exactly.
+    """Return the depths at which neighbouring leaves separate, for ascending depths of a full binary tree.
 
-    Canonical codes: each leaf's code is the one before plus one, lengthened by zeros to its own depth, so
-    the paths of neighbours part at the last zero of the earlier code.
+    Canonical codes: each leaf's code is the previous one plus one, padded with zeros to its own depth, so
+    the paths of neighbours separate at the last zero of the earlier code.
     """
     depths: list[int] = lengths.tolist()
     parting = []

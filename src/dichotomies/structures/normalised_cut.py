@@ -1,4 +1,4 @@
-"""Cutting a graph in two where it is thinnest: the second eigenvector, and the best cut along it."""
+"""Normalised cut of a graph along its second eigenvector."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dichotomies.structures.class_sums import is_sparse
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
 
-#: Weight of an edge between any two classes, as a share of the mean edge: it connects what is not connected.
-_EVERYWHERE = 0.01
-#: Vectors and steps of subspace iteration: the direction is needed, not its digits.
+#: Weight of an edge added between every two classes, as a share of the mean edge; it connects the graph.
+_TELEPORT_SHARE = 0.01
+#: Vectors and steps of subspace iteration; a rough direction is enough.
 _N_VECTORS = 4
 _N_ROUNDS = 15
 _STEPS_PER_ROUND = 10
@@ -30,18 +30,18 @@ def cut_in_two(codes: IntArray, similar: Any, balance: float) -> tuple[IntArray,
     similar : (m, m), dense or CSR
         Symmetric similarities with a diagonal of zeros.
     balance : float
-        How uneven the sides may be; see `least_side`.
+        Limit on how unbalanced the sides may be; see `least_side`.
 
     Returns
     -------
     left, right
-        Both in the order in which they were given.
+        Both in the order given.
     """
     m = len(codes)
     total = float(similar.sum())
     if total == 0.0:
         return codes[: m // 2], codes[m // 2 :]
-    teleport = _EVERYWHERE * total / m**2
+    teleport = _TELEPORT_SHARE * total / m**2
     degree = np.asarray(similar.sum(axis=1)).ravel() + teleport * m
     position = _second_eigenvector(similar, degree, teleport) / np.sqrt(degree)
     along = np.argsort(np.round(position / np.abs(position).max(), 9), kind="stable")
@@ -52,10 +52,10 @@ def cut_in_two(codes: IntArray, similar: Any, balance: float) -> tuple[IntArray,
 
 
 def _second_eigenvector(similar: Any, degree: FloatArray, teleport: float) -> FloatArray:
-    """Of the graph's matrix divided by the roots of the degrees, every pair of classes a little connected.
+    """Return the second eigenvector of the normalised similarity matrix, with weak edges between all pairs.
 
-    The first eigenvector is known, the roots of the degrees; the others are found by iteration with it
-    projected out, or exactly where the matrix is dense.
+    The first eigenvector is known: the square roots of the degrees. The second is found by subspace
+    iteration with the first projected out, or exactly if the matrix is dense.
     """
     root = np.sqrt(degree)
     first = root / np.sqrt(root @ root)
@@ -66,7 +66,7 @@ def _second_eigenvector(similar: Any, degree: FloatArray, teleport: float) -> Fl
         return _signed(vector)
 
     def times(block: FloatArray) -> FloatArray:
-        """Half of the matrix and half of the identity, so that no eigenvalue is negative."""
+        """Multiply with the mean of the matrix and the identity, which has no negative eigenvalues."""
         spread = block / root[:, None]
         mixed = (similar @ spread + teleport * spread.sum(axis=0)) / root[:, None]
         mixed = (mixed + block) / 2
@@ -82,14 +82,15 @@ def _second_eigenvector(similar: Any, degree: FloatArray, teleport: float) -> Fl
 
 
 def _signed(vector: FloatArray) -> FloatArray:
-    """The largest entry positive: an eigenvector's sign is arbitrary."""
+    """Make the largest entry positive, since the sign of an eigenvector is arbitrary."""
     return np.asarray(vector * np.sign(vector[np.argmax(np.abs(vector))]))
 
 
 def _best_cut(similar: Any, degree: FloatArray, teleport: float, along: IntArray, least: int) -> int:
-    """How many classes of the row `along` to cut off for the least normalised cut, at least `least`.
+    """Return the number of classes of the row `along` on the left of the least normalised cut.
 
-    An edge between places i < j of the row is cut by all cuts from i + 1 to j.
+    An edge between places i < j of the row crosses the cuts from i + 1 to j. Either side has at least
+    `least` classes.
     """
     m = len(along)
     place = np.empty(m, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""How well a split or a whole tree would do, guessed from the class centroids in no time."""
+"""Fast scores of splits and trees, from the class centroids alone."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def split_losses(points: FloatArray, weight: FloatArray, is_left: BoolArray) -> FloatArray:
-    """Summed log-loss of a linear discriminant between two sides, for several ways to divide the classes.
+    """Return the summed log-loss of a linear discriminant for several ways to split the classes in two.
 
-    The discriminant runs along the difference of the two sides' means, from the middle between them; its
-    unit is the spread of the rows on either side, those of a class being of variance 1 about the class's
-    point (metric "within"). A class of weight w at signed distance z adds ``-w log Φ(z)``.
+    The discriminant is the projection onto the difference of the two sides' means, with the threshold
+    midway, in units of the standard deviation of the rows on either side; rows have variance 1 about their
+    class's point (metric "within"). A class of weight w at signed distance z adds ``-w log Φ(z)``.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def split_losses(points: FloatArray, weight: FloatArray, is_left: BoolArray) -> 
     weight : (m,)
         Weights of the classes.
     is_left : (n_ways, m)
-        Which classes go left.
+        True for classes that go left.
 
     Returns
     -------
@@ -52,10 +52,10 @@ def split_losses(points: FloatArray, weight: FloatArray, is_left: BoolArray) -> 
 
 
 class QuickJudge:
-    """Judges trees where no base learner is known: the discriminants' losses added up over the nodes.
+    """Score of a tree without a base learner: the sum of the discriminants' losses over its nodes.
 
-    A node's loss depends only on the classes on its two sides, so it is remembered: of a tree that differs
-    little from those judged before, only the nodes that are new are looked at.
+    A node's loss depends only on the classes on its two sides and is cached, so for a tree similar to
+    earlier ones only the new nodes are computed.
     """
 
     is_quick = True
@@ -66,7 +66,7 @@ class QuickJudge:
         self._known: dict[tuple[int, int], float] = {}
 
     def __call__(self, tree: ClassTree, **sample: Any) -> float:  # noqa: ARG002
-        """Mean loss per row; neither rows nor chance come into it."""
+        """Return the mean loss per row; `sample` is ignored, because no rows are drawn."""
         points = self._classes.points[tree.leaf_order]
         weight = self._classes.weight[tree.leaf_order]
         loss = 0.0

@@ -1,4 +1,4 @@
-"""Trees split by two classes drawn at random, and the best of several such splits."""
+"""Trees split by random pairs of classes, and by the best of several such splits."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.structures.balance import check_balance, within_bounds
+from dichotomies.structures.balance import check_balance, split_within_bounds
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
 from dichotomies.structures.class_points import class_points
+from dichotomies.structures.class_rows import ClassRows
 from dichotomies.structures.furthest_centroids import nearer_to
-from dichotomies.structures.node_rows import NodeRows
 from dichotomies.structures.quick import split_losses
 
 if TYPE_CHECKING:
@@ -25,20 +25,21 @@ if TYPE_CHECKING:
 
 @STRUCTURES.register("random-pair")
 class RandomPair(Structure):
-    """Two classes drawn at random part; a classifier that tells them apart sends every other class along.
+    """Two classes drawn at random are separated; a classifier between them assigns every other class.
 
-    Random trees whose splits are easier to learn: made for ensembles. Renaming the classes renames the tree.
+    The trees are random, but their splits are easier to learn than arbitrary ones, which suits ensembles.
+    Renaming the classes renames the tree.
 
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        Trained on the rows of the two classes; another class goes where most of its rows (by weight) are put.
-        By default a discriminant that needs no training: a class follows the nearer of the two centroids.
+        Trained on the rows of the two classes; each other class goes to the side where most of its rows (by
+        weight) are predicted. By default a class joins the nearer of the two centroids.
     balance : float, default=0.0
-        The least share of a node's classes on either side is half of it, but never less than a twentieth;
-        1 halves every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``, s the least share.
+        Each side of a node gets at least the share ``s = max(balance / 2, 0.05)`` of its classes; 1 halves
+        every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``.
     metric : "auto", "raw", "within" or "cosine", default="auto"
-        How far centroids are apart, without an estimator; see "2-means".
+        Distance between centroids, without an estimator; see "2-means".
 
     References
     ----------
@@ -60,27 +61,27 @@ class RandomPair(Structure):
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
         classes = class_points(task, self.metric)
-        nodes = None if self.estimator is None else NodeRows(task, self.estimator, rng)
+        nodes = None if self.estimator is None else ClassRows(task, self.estimator, rng)
         return split_downwards(task, pair_splitter(classes, nodes, self.balance, rng), classes.order)
 
 
 @STRUCTURES.register("multiple-subset")
 class MultipleSubset(Structure):
-    """The best of several random splits at every node, by a quick classifier.
+    """The best of several random-pair splits at every node, scored by a fast classifier.
 
-    The candidates are splits by random pairs. Renaming the classes renames the tree.
+    Renaming the classes renames the tree.
 
     Parameters
     ----------
     n_subsets : int, default=10
-        Splits tried at a node.
+        Number of candidate splits per node.
     estimator : scikit-learn classifier, optional
-        Trained on the node's rows for each split; the split with the least mean squared error of its
-        probabilities on those rows is taken. By default a linear discriminant judged by the class centroids,
-        which needs no training.
+        Trained on the node's rows for each candidate; the split with the lowest mean squared error of its
+        probabilities on those rows is chosen. By default candidates are scored by a linear discriminant on
+        the class centroids, which needs no training.
     balance : float, default=0.0
-        The least share of a node's classes on either side is half of it, but never less than a twentieth;
-        1 halves every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``, s the least share.
+        Each side of a node gets at least the share ``s = max(balance / 2, 0.05)`` of its classes; 1 halves
+        every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``.
 
     References
     ----------
@@ -105,7 +106,7 @@ class MultipleSubset(Structure):
         if self.n_subsets < 1:
             raise ValueError(f"n_subsets must be at least 1, got {self.n_subsets}.")
         classes = class_points(task, "within")
-        nodes = None if self.estimator is None else NodeRows(task, self.estimator, rng)
+        nodes = None if self.estimator is None else ClassRows(task, self.estimator, rng)
         candidate = pair_splitter(classes, None, self.balance, rng)
 
         def split(codes: IntArray) -> Halving:
@@ -124,9 +125,9 @@ class MultipleSubset(Structure):
 
 
 def pair_splitter(
-    classes: ClassPoints, nodes: NodeRows | None, balance: float, rng: Any
+    classes: ClassPoints, nodes: ClassRows | None, balance: float, rng: Any
 ) -> Callable[[IntArray], Halving]:
-    """Splits by two classes drawn at random: by trained classifiers, or by the centroids."""
+    """Return a function that splits by two classes drawn at random, with classifiers or by centroids."""
     checked = check_balance(balance)
 
     def split(codes: IntArray) -> Halving:
@@ -137,16 +138,16 @@ def pair_splitter(
             preference = nearer_to(classes.points[codes], one, other)
         else:
             preference = _votes(nodes, codes, one, other)
-        # where nothing tells the classes apart, chance does
+        # classes with equal points are assigned at random
         tied = preference == 0
         preference[tied] = 1e-300 * rng.choice([-1.0, 1.0], size=int(tied.sum()))
-        return within_bounds(codes, preference, checked)
+        return split_within_bounds(codes, preference, checked)
 
     return split
 
 
-def _votes(nodes: NodeRows, codes: IntArray, one: int, other: int) -> FloatArray:
-    """How many more of each class's rows go with class `one` than with class `other`, as shares."""
+def _votes(nodes: ClassRows, codes: IntArray, one: int, other: int) -> FloatArray:
+    """Return the share of each class's rows predicted as class `one` minus that predicted as `other`."""
     pair = nodes.of(codes[[one, other]])
     model = nodes.trained(pair, nodes.is_of(pair, codes[[one]]))
     votes = np.empty(len(codes))
@@ -155,12 +156,12 @@ def _votes(nodes: NodeRows, codes: IntArray, one: int, other: int) -> FloatArray
         weight = nodes.weight(rows)
         towards = 2.0 * model.predict(nodes.take(rows)) - 1
         votes[i] = towards @ weight / weight.sum() if weight.sum() > 0 else 0.0
-    votes[one], votes[other] = 2.0, -2.0  # the pair itself parts, whatever the model makes of it
+    votes[one], votes[other] = 2.0, -2.0  # the pair is separated regardless of the predictions
     return votes
 
 
-def _squared_error(nodes: NodeRows, codes: IntArray, left: IntArray) -> float:
-    """Mean squared error of a classifier's probabilities on the rows it was trained on."""
+def _squared_error(nodes: ClassRows, codes: IntArray, left: IntArray) -> float:
+    """Return the mean squared error of a classifier's probabilities on its training rows."""
     rows = nodes.of(codes)
     is_left = nodes.is_of(rows, left)
     proba = nodes.trained(rows, is_left).predict_proba(nodes.take(rows))[:, 1]

@@ -1,4 +1,4 @@
-"""Trees drawn at random, by three laws that differ in how deep and how uneven they are."""
+"""Random trees under three distributions that differ in depth and balance."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ if TYPE_CHECKING:
 
 @STRUCTURES.register("random")
 class RandomSplits(Structure):
-    """Shuffled classes, split point uniform in 1..k-1 at every node: the paper's trees.
+    """Shuffled classes and a split point uniform in 1..k-1 at every node: the paper's random trees.
 
-    Choosing every split point uniformly is the same as splitting the boundaries between leaves in a
-    random order, which is how it is done here. The mean leaf depth is ``2 (H_k - 1)``, 12.97 at 1,000
-    classes.
+    Drawing every split point uniformly is equivalent to splitting the boundaries between leaves in a random
+    order, which is how it is implemented. The mean leaf depth is ``2 (H_k - 1)``, 12.97 at 1,000 classes.
 
-    The tree depends on the seed and the sorted labels alone, not on the rows: a seed puts the i-th label
-    at the same leaf whatever the data. The stored results of the paper's reproduction are for such trees, so
-    it stays so. Hence, unlike with every other structure, permuting the names of the classes gives another
-    tree; names that sort as before give the same, and all ways to name the leaves are equally likely.
+    The tree depends on the seed and the sorted labels alone, not on the rows: a seed puts the i-th label at
+    the same leaf for any data. The stored results of the paper's reproduction rely on it. Hence, unlike with
+    every other structure, permuting the label names gives a different tree; names that sort as before give
+    the same tree, and all assignments of labels to leaves are equally likely.
 
     References
     ----------
@@ -39,19 +38,19 @@ class RandomSplits(Structure):
     """
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        return random_splits(task, np.arange(task.n_classes), rng)
+        return random_splits(task, np.arange(task.rows.n_classes), rng)
 
 
 def random_splits(task: GrowingTask, codes: IntArray, rng: Any) -> ClassTree:
-    """Draw a tree of "random" over class codes, which a seed shuffles from the order they are given in."""
-    return task.tree(rng.permutation(codes), rng.permutation(task.n_classes - 1))
+    """Draw a tree of "random" over `codes`, shuffled from the order given."""
+    return task.tree(rng.permutation(codes), rng.permutation(task.rows.n_classes - 1))
 
 
 @STRUCTURES.register("coin-flip")
 class CoinFlips(Structure):
-    """Every class goes left or right by a fair coin, thrown anew if one side stays empty.
+    """Every class goes left or right by a fair coin; the node is redrawn if one side is empty.
 
-    Close to balanced: both sides of a large node hold about half of its classes.
+    Nearly balanced: both sides of a large node hold about half of its classes.
 
     Examples
     --------
@@ -72,11 +71,10 @@ class CoinFlips(Structure):
 
 @STRUCTURES.register("uniform")
 class UniformTrees(Structure):
-    """Every one of the (2k-3)!! trees over k classes is equally likely.
+    """A draw from the uniform distribution over the (2k-3)!! trees with k classes.
 
-    Grown leaf by leaf: the next class is hung into an edge of the tree so far (or above its root),
-    every place equally likely. Uniform trees are deep: the mean leaf depth grows like the square root
-    of k.
+    Grown leaf by leaf: the next class is inserted into an edge of the tree so far, or above its root, every
+    place equally likely. Uniform trees are deep: the mean leaf depth grows like the square root of k.
 
     References
     ----------
@@ -90,8 +88,8 @@ class UniformTrees(Structure):
     """
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        k = task.n_classes
-        parent = [-1] * (2 * k - 1)  # leaf i is node i; inserting it makes node k + i - 1
+        k = task.rows.n_classes
+        parent = [-1] * (2 * k - 1)  # leaf i is node i; its insertion creates node k + i - 1
         node_at = [0]
         for leaf in range(1, k):
             beside = node_at[rng.randint(len(node_at))]
@@ -99,4 +97,6 @@ class UniformTrees(Structure):
             parent[joint] = parent[beside]
             parent[beside] = parent[leaf] = joint
             node_at += [leaf, joint]
-        return ClassTree.from_parents(parent, labels=task.classes[task.order]).over(task.classes)
+        return ClassTree.from_parents(parent, labels=task.rows.classes[task.rows.class_order]).over(
+            task.rows.classes
+        )

@@ -1,4 +1,4 @@
-"""Trees of normalised cuts of a graph whose edges say how alike two classes are."""
+"""Spectral clustering: normalised cuts of a graph of class similarities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.tree import ClassTree
 
-#: Up to this many classes at a node, every pair of them is compared.
+#: Maximum number of classes at a node for which all pairs are compared.
 _FEW_CLASSES = 256
 _N_NEIGHBORS = 15
 #: The neighbour whose distance sets the scale of a class's similarities.
@@ -27,24 +27,24 @@ _SCALE_NEIGHBOR = 7
 
 @STRUCTURES.register("spectral")
 class Spectral(Structure):
-    """Cuts the graph of similar classes where it is thinnest: spectral clustering at every node.
+    """Spectral clustering at every node: a normalised cut of the graph of class similarities.
 
-    The second eigenvector of the node's graph orders the classes, and the normalised cut along that order is
-    made where it is least among those that leave enough classes on either side. The tree does not depend on
-    the seed nor on the classes' names.
+    The second eigenvector of the node's graph orders the classes, and the least normalised cut along that
+    order with enough classes on either side is chosen. The tree depends neither on the seed nor on the label
+    names.
 
     Parameters
     ----------
     similarity : array or sparse matrix of shape (k, k), optional
-        How alike two classes are, none negative, classes in sorted order: a confusion matrix, for one. It is
-        made symmetric, and its diagonal does not count. By default similarities fall with the distance of
+        Non-negative similarities of the classes, in sorted order: a confusion matrix, for example. It is
+        symmetrised, and its diagonal is ignored. By default similarities decrease with the distance of the
         class centroids, scaled by the distance to the seventh neighbour: between each class and its 15
-        nearest at large nodes, and between all of them from 256 classes on downwards.
+        nearest at large nodes, and between all pairs at nodes of up to 256 classes.
     balance : float, default=0.0
-        The least share of a node's classes on either side is half of it, but never less than a twentieth;
-        1 halves every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``, s the least share.
+        Each side of a node gets at least the share ``s = max(balance / 2, 0.05)`` of its classes; 1 halves
+        every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``.
     metric : "auto", "raw", "within" or "cosine", default="auto"
-        How far centroids are apart; see "2-means".
+        Distance between centroids; see "2-means".
 
     References
     ----------
@@ -69,7 +69,7 @@ class Spectral(Structure):
         balance = check_balance(self.balance)
         graph: _GivenGraph | _NeighborGraph
         if self.similarity is not None:
-            graph = _GivenGraph(self.similarity, task.order)
+            graph = _GivenGraph(self.similarity, task.rows.class_order)
         else:
             classes = class_points(task, self.metric)
             graph = _NeighborGraph(classes.points, classes.order)
@@ -83,7 +83,7 @@ class Spectral(Structure):
 
 
 class _GivenGraph:
-    """The user's matrix, symmetric and without its diagonal."""
+    """The user's similarities, symmetrised and without the diagonal."""
 
     def __init__(self, similarity: Any, order: IntArray) -> None:
         n_classes = len(order)
@@ -102,13 +102,13 @@ class _GivenGraph:
         self._edges = _without_diagonal(csr_array(given + given.T))
 
     def among(self, codes: IntArray) -> Any:
-        """Similarities of some classes, sparse or, for few classes, dense."""
+        """Return the similarities of some classes: dense for few classes, sparse otherwise."""
         part = _part(self._edges, codes)
         return part.toarray() if len(codes) <= _FEW_CLASSES else part
 
 
 class _NeighborGraph:
-    """Similarities by the distances of points: of neighbours, or of all pairs of few points."""
+    """Similarities from distances: of nearest neighbours or, for few points, of all pairs."""
 
     def __init__(self, points: FloatArray, order: IntArray) -> None:
         self.order = order
@@ -117,7 +117,7 @@ class _NeighborGraph:
             self._edges = _neighbor_edges(points, order)
 
     def among(self, codes: IntArray) -> Any:
-        """Similarities of some classes, sparse or, for few classes, dense."""
+        """Return the similarities of some classes: dense for few classes, sparse otherwise."""
         if len(codes) > _FEW_CLASSES:
             return _part(self._edges, codes)
         points = self._points[codes]
@@ -132,14 +132,14 @@ class _NeighborGraph:
 
 
 def _part(edges: Any, codes: IntArray) -> Any:
-    """The edges among some classes, stored in the classes' order here: sums are then rounded alike."""
+    """Return the edges among some classes, stored in the given order, which fixes the rounding of sums."""
     part = edges[codes][:, codes]
     part.sort_indices()
     return part
 
 
 def _neighbor_edges(points: FloatArray, order: IntArray) -> Any:
-    """Each class with its nearest neighbours, by class code."""
+    """Return the similarities of each class to its nearest neighbours, by class code."""
     k = len(points)
     found = NearestNeighbors(n_neighbors=_N_NEIGHBORS, algorithm="brute").fit(points[order])
     distance, neighbor = found.kneighbors()
@@ -151,7 +151,7 @@ def _neighbor_edges(points: FloatArray, order: IntArray) -> Any:
 
 
 def _similarity(squared: FloatArray, scale: FloatArray) -> FloatArray:
-    """Falls from 1 with the squared distance; points at distance 0 are alike whatever the scale."""
+    """Return ``exp(-squared / scale)``; 1 at distance 0 for any scale."""
     ratio = np.divide(squared, scale, out=np.where(squared > 0, np.inf, 0.0), where=scale > 0)
     return np.asarray(np.exp(-ratio))
 

@@ -1,4 +1,4 @@
-"""Small changes to a tree: two branches exchanged, a branch hung elsewhere, a part of another tree."""
+"""Random edits of a tree: swap of two subtrees, regraft of a subtree, crossover with another tree."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from dichotomies.tree import ClassTree
 
-#: A branch's place: the node it hangs from and the side, 0 left or 1 right.
-Place = tuple[int, int]
+#: An edge of the tree: the parent node and the side, 0 left or 1 right.
+Edge = tuple[int, int]
 
 
-class Branches:
-    """A tree as it is changed: two branches per node, a node number or ``~code`` for the leaf of a class."""
+class EditableTree:
+    """An editable tree: two children per node, each a node number or ``~code`` for the leaf of a class."""
 
     def __init__(self, tree: ClassTree) -> None:
         self._classes = tree.classes
@@ -24,22 +24,22 @@ class Branches:
             for sides in zip(tree.left.tolist(), tree.right.tolist(), strict=True)
         ]
 
-    def places(self) -> list[Place]:
-        """All places where a branch hangs."""
+    def edges(self) -> list[Edge]:
+        """Return all edges."""
         return [(node, side) for node in range(len(self.below)) for side in (0, 1)]
 
-    def leaves(self, place: Place) -> range:
-        """Leaf positions below a place, in the tree before it was changed."""
-        node, side = place
+    def leaves(self, edge: Edge) -> range:
+        """Return the leaf positions below an edge, in the tree before it was edited."""
+        node, side = edge
         start, split, stop = (int(a[node]) for a in (self._tree.start, self._tree.split, self._tree.stop))
         return range(start, split) if side == 0 else range(split, stop)
 
-    def made(self) -> ClassTree:
-        """The tree; at every node, the side of the lowest class code is on the left."""
+    def build(self) -> ClassTree:
+        """Return the edited tree in normal form; see `normal_form`."""
         lowest = self._lowest_codes()
         leaf_order: list[int] = []
         split_depth: list[int] = []
-        pending = [(self.root, 0, -1)]  # a branch, its depth, and where its left neighbour parts from it
+        pending = [(self.root, 0, -1)]  # a subtree, its depth, and the depth of the split on its left
         while pending:
             branch, depth, parting = pending.pop()
             if branch >= 0:
@@ -70,47 +70,47 @@ def _by_code(side: int, tree: ClassTree) -> int:
 
 
 def normal_form(tree: ClassTree) -> ClassTree:
-    """The same tree, with the side of the lowest class code on the left everywhere."""
-    return Branches(tree).made()
+    """Return the same tree with the lowest class code of every node on the left."""
+    return EditableTree(tree).build()
 
 
 def swapped(tree: ClassTree, rng: Any) -> ClassTree:
-    """Two branches that do not contain one another change places."""
-    branches = Branches(tree)
-    places = branches.places()
-    one = places[rng.randint(len(places))]
-    apart = [place for place in places if place[0] != one[0] and _disjoint(branches, one, place)]
+    """Swap two subtrees, neither of which contains the other."""
+    edited = EditableTree(tree)
+    edges = edited.edges()
+    one = edges[rng.randint(len(edges))]
+    apart = [edge for edge in edges if edge[0] != one[0] and _disjoint(edited, one, edge)]
     if not apart:
         return tree
     other = apart[rng.randint(len(apart))]
     (a, i), (b, j) = one, other
-    branches.below[a][i], branches.below[b][j] = branches.below[b][j], branches.below[a][i]
-    return branches.made()
+    edited.below[a][i], edited.below[b][j] = edited.below[b][j], edited.below[a][i]
+    return edited.build()
 
 
 def regrafted(tree: ClassTree, rng: Any) -> ClassTree:
-    """A branch is cut off, its sibling takes its parent's place, and it is hung into another place."""
-    branches = Branches(tree)
-    places = branches.places()
-    node, side = places[rng.randint(len(places))]
-    targets = [place for place in places if place[0] != node and _disjoint(branches, (node, side), place)]
+    """Move a subtree into another edge; its sibling replaces its parent."""
+    edited = EditableTree(tree)
+    edges = edited.edges()
+    node, side = edges[rng.randint(len(edges))]
+    targets = [edge for edge in edges if edge[0] != node and _disjoint(edited, (node, side), edge)]
     if not targets:
         return tree
     target = targets[rng.randint(len(targets))]
-    sibling = branches.below[node][1 - side]
+    sibling = edited.below[node][1 - side]
     parent = int(tree.parent[node])
     if parent < 0:
-        branches.root = sibling
+        edited.root = sibling
     else:
-        branches.below[parent][branches.below[parent].index(node)] = sibling
+        edited.below[parent][edited.below[parent].index(node)] = sibling
     below, which = target
-    branches.below[node][1 - side] = branches.below[below][which]
-    branches.below[below][which] = node
-    return branches.made()
+    edited.below[node][1 - side] = edited.below[below][which]
+    edited.below[below][which] = node
+    return edited.build()
 
 
 def crossed(tree: ClassTree, other: ClassTree, rng: Any) -> ClassTree:
-    """The classes below one node of `tree`, drawn at random, are arranged as in `other`."""
+    """Rearrange the classes below a random node of `tree` as in `other`."""
     if tree.n_nodes < 3:
         return tree
     node = 1 + rng.randint(tree.n_nodes - 1)
@@ -122,6 +122,6 @@ def crossed(tree: ClassTree, other: ClassTree, rng: Any) -> ClassTree:
     return normal_form(ClassTree(labels, depths, tree.classes))
 
 
-def _disjoint(branches: Branches, one: Place, other: Place) -> bool:
-    a, b = branches.leaves(one), branches.leaves(other)
+def _disjoint(edited: EditableTree, one: Edge, other: Edge) -> bool:
+    a, b = edited.leaves(one), edited.leaves(other)
     return a.stop <= b.start or b.stop <= a.start

@@ -1,4 +1,4 @@
-"""Trees grown downwards by 2-means on the class centroids."""
+"""Divisive clustering: 2-means on the class centroids at every node."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.structures.balance import check_balance, within_bounds
+from dichotomies.structures.balance import check_balance, split_within_bounds
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
 from dichotomies.structures.class_points import class_points
 
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies.tree import ClassTree
 
-_MOST_STEPS = 50
+_MAX_STEPS = 50
 _POWER_STEPS = 12
 
 
 @STRUCTURES.register("2-means")
 class TwoMeans(Structure):
-    """Classes that are alike stay together: 2-means on the class centroids at every node.
+    """2-means on the class centroids at every node: similar classes stay together.
 
-    Every class counts once. The clustering starts from the two halves along the principal axis of the
-    node's centroids, so the tree does not depend on the seed unless there are further starts; nor does it
-    depend on the classes' names. Classes that nothing tells apart are halved.
+    Classes are not weighted. The clustering starts from a split along the principal axis of the node's
+    centroids, so the tree does not depend on the seed unless `n_init` is above 1, nor on the label names.
+    Classes with equal centroids are halved.
 
     Parameters
     ----------
     balance : float, default=0.0
-        The least share of a node's classes on either side is half of it, but never less than a twentieth:
-        0 leaves the clusters nearly as they are, 1 halves them. Classes nearest to the border change sides
-        where a side is too small. No leaf is deeper than ``log(k) / -log(1 - s) + 1``, s the least share.
+        Each side of a node gets at least the share ``s = max(balance / 2, 0.05)`` of its classes: 0 leaves
+        the clusters nearly unchanged, 1 halves them. Classes nearest to the border change sides if a side is
+        too small. No leaf is deeper than ``log(k) / -log(1 - s) + 1``.
     metric : "auto", "raw", "within" or "cosine", default="auto"
-        How far centroids are apart: their Euclidean distance; their distance by the covariance within
-        classes (as in linear discriminant analysis); the angle between them; or the second up to 512
-        features and the third beyond, where centroids are also reduced to 100 dimensions.
+        Distance between centroids. "raw": Euclidean. "within": Mahalanobis, by the within-class covariance,
+        as in linear discriminant analysis. "cosine": the angle between them. "auto": "within" up to 512
+        features; beyond, "cosine" with the centroids reduced to 100 dimensions.
     n_init : int, default=1
-        Starts: the principal axis, and pairs of classes drawn at random.
+        Number of starts: the principal axis, then random pairs of classes.
 
     References
     ----------
@@ -65,17 +65,21 @@ class TwoMeans(Structure):
 
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
             preference = two_means(classes.points[codes], self.n_init, rng)
-            return halves(codes) if preference is None else within_bounds(codes, preference, balance)
+            return (
+                split_in_half(codes)
+                if preference is None
+                else split_within_bounds(codes, preference, balance)
+            )
 
         return split_downwards(task, split, classes.order)
 
 
 @STRUCTURES.register("balanced-2-means")
 class BalancedTwoMeans(TwoMeans):
-    """2-means on the class centroids, halved at every node: as shallow as a tree can be.
+    """2-means on the class centroids, halved at every node: the minimum depth of any tree.
 
-    As "2-means", with sides of equal size unless `balance` is given: no leaf is deeper than
-    ``ceil(log2(k))``. Values in between trade depth for fit.
+    The same as "2-means" with sides of equal size unless `balance` is given: no leaf is deeper than
+    ``ceil(log2(k))``. Values in between trade depth for separability.
 
     Parameters
     ----------
@@ -99,16 +103,16 @@ class BalancedTwoMeans(TwoMeans):
         super().__init__(balance, metric, n_init)
 
 
-def halves(codes: IntArray) -> tuple[IntArray, IntArray]:
-    """The first half and the rest, where nothing tells the classes apart."""
+def split_in_half(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the first half and the rest, for classes with equal points."""
     middle = len(codes) // 2
     return codes[:middle], codes[middle:]
 
 
 def two_means(points: FloatArray, n_init: int = 1, rng: Any = None) -> FloatArray | None:
-    """How much nearer each point is to the first of two means than to the second, on some scale.
+    """Return how much nearer each point is to the first of two means than to the second, up to scale.
 
-    None where all points are the same. Of several starts it is the one with the least sum of squares.
+    None if all points are equal. Of several starts, the one with the lowest sum of squares is returned.
     """
     centred = points - points.mean(axis=0)
     largest = np.abs(centred).max()
@@ -119,13 +123,13 @@ def two_means(points: FloatArray, n_init: int = 1, rng: Any = None) -> FloatArra
     found = [_lloyd(centred, start > 0) for start in starts]
     explained = [gain for gain, _ in found]
     preference = found[int(np.argmax(explained))][1]
-    return preference if preference[0] > 0 else -preference  # the first point goes left
+    return preference if preference[0] > 0 else -preference  # the first point goes left by convention
 
 
 def principal_axis(centred: FloatArray) -> FloatArray:
-    """The direction in which centred points spread most, roughly.
+    """Return an approximate first principal axis of centred points.
 
-    Power iteration, begun at the point furthest from the middle.
+    Power iteration from the point furthest from the mean.
     """
     length = np.einsum("ij,ij->i", centred, centred)
     furthest = int(np.argmax(length))
@@ -137,20 +141,20 @@ def principal_axis(centred: FloatArray) -> FloatArray:
 
 
 def _from_pair(points: FloatArray, rng: Any) -> FloatArray:
-    """Nearer to the one or to the other of two points drawn at random."""
+    """Return a score that is positive for points nearer to the first of two random points."""
     one, other = points[rng.permutation(len(points))[:2]]
     return np.asarray(points @ (one - other) - (one @ one - other @ other) / 2)
 
 
 def _lloyd(points: FloatArray, is_first: BoolArray) -> tuple[float, FloatArray]:
-    """Lloyd's steps from a first division: the sum of squares explained, and the preferences.
+    """Run Lloyd's algorithm from a given split; return the sum of squares explained and the preferences.
 
-    The points' mean is zero, so that the two means are determined by the sum of the first side alone.
+    The points have mean zero, so the sum of the first side determines both means.
     """
     m = len(points)
     preference = np.zeros(m)
     explained = 0.0
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         n_first = int(np.count_nonzero(is_first))
         if n_first in (0, m):
             return explained, preference if explained else np.where(is_first, 1.0, -1.0)

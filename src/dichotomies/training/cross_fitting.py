@@ -1,110 +1,121 @@
-"""Training on folds, and what becomes of it: out-of-fold scores, calibrated nodes, fair probabilities."""
+"""`CrossFit`: nodes trained on folds, their out-of-fold scores, and the calibrated nodes made of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dichotomies.calibrators.binary import ScoreMaps, Segments, cross_fitted_nll, segment_nll
+from dichotomies.calibrators.binary import ScoreMaps, cross_fitted_nll, segment_nll
 from dichotomies.inference.scorers import MOST_LOG_ODDS, AveragedScorer, CalibratedScorer
 from dichotomies.learners import Wanted
 
 if TYPE_CHECKING:
+    from dichotomies._common.context import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies.calibrators.binary import BinaryCalibrator
-    from dichotomies.learners import CrossFitted, NodeScorer, NodeTask, Scorer
+    from dichotomies.learners import CrossFitted, NodeScorer, Scorer
+    from dichotomies.rows import NodeTask, Segments
     from dichotomies.training.plan import Plan
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CrossFit:
-    """All nodes trained once per fold, without the rows of that fold, and on all rows.
+    """All nodes of a task trained once per fold, without the rows of that fold, and on all rows.
 
     Attributes
     ----------
-    folds : (n_rows,)
-        The fold of each row.
     fitted : CrossFitted
-        What the learner made of it.
+        Models and scores of the learner.
     """
 
     plan: Plan
     task: NodeTask
-    folds: IntArray
     fitted: CrossFitted
 
     @classmethod
-    def fit(
-        cls,
-        plan: Plan,
-        task: NodeTask,
-        rng: Any,
-        folds: IntArray,
-        *,
-        wanted: Wanted | None = None,
-        title: str = "",
-    ) -> CrossFit:
-        """Train.
+    def fit(cls, plan: Plan, task: NodeTask, wanted: Wanted, context: Context) -> CrossFit:
+        """Train on the folds of ``task.rows``.
 
         Parameters
         ----------
-        folds : (n_rows,)
-            The fold of each row.
         wanted : Wanted
-            What will be asked of it beyond `final_scorer`; `fold_scorer` needs `Wanted.MEMBERS`.
-        title : str
-            Put before progress reports.
+            Results that will be used; `final_scorer` needs `wanted_by`, `fold_scorer` also
+            `Wanted.MEMBERS`, `node_nll` only `Wanted.SCORES`.
         """
-        wanted = _wanted_of(plan) if wanted is None else _wanted_of(plan) | wanted
-        fitted = plan.learner.cross_fit(task, folds, wanted, random_state=rng, effort=plan.effort(title))
-        return cls(plan, task, folds, fitted)
+        return cls(plan, task, plan.learner.cross_fit(task, wanted, context))
 
     @cached_property
-    def scores(self) -> OutOfFold:
-        """Every node's rows, scored by the members that had not seen them, within the bound."""
+    def out_of_fold(self) -> Segments:
+        """Out-of-fold scores of every node's own rows, bounded; see `CrossFitted.scores` for NaN."""
         assert self.fitted.scores is not None
-        return OutOfFold.of(self.task, np.clip(self.fitted.scores, -self._bound, self._bound), self.folds)
+        return self.task.segments(np.clip(self.fitted.scores, -self._bound, self._bound))
+
+    @cached_property
+    def _fold(self) -> IntArray:
+        """Fold of each row in `out_of_fold`."""
+        assert self.task.rows.fold is not None
+        return self.task.rows.fold[self.task.own_pairs().rows]
 
     @property
     def _bound(self) -> float:
-        """Log-odds are bounded before they are calibrated; scores of no known scale are not."""
+        """Bound on log-odds before calibration; scores of unknown scale have none."""
         return MOST_LOG_ODDS if self.plan.learner.gives_probabilities else np.inf
 
+    def node_nll(self) -> FloatArray:
+        """Sum of the out-of-fold NLLs of each node's own rows, with internal calibration if planned.
+
+        A missing score counts as log-odds of 0. The NLL of a node with rows on one side only is 0.
+        """
+        scores = np.nan_to_num(self.out_of_fold.scores, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        segments = replace(self.out_of_fold, scores=scores)
+        calibrator = self.plan.internal_calibration
+        if calibrator is None:
+            nll = segment_nll(segments.scores, segments)
+        else:
+            nll = cross_fitted_nll(calibrator, segments)
+        n_left = segments.count(segments.targets)
+        return np.where((n_left > 0) & (n_left < np.diff(segments.offsets)), nll, 0.0)
+
     def final_scorer(self) -> Scorer:
-        """The nodes to predict with.
+        """Nodes to predict with.
 
         Either one model trained on all rows, its calibrators fitted on the pooled out-of-fold scores; or
-        (`ensemble`) the members, each with calibrators of its own, averaged at every node.
+        (`average_folds`) the models of the folds, each with calibrators of its own, averaged at every node.
         """
-        if self.plan.internal is not None and self.plan.ensemble:
+        if self.plan.internal_calibration is not None and self.plan.average_folds:
             return AveragedScorer(
-                [
-                    self._calibrated(member, self.scores.fold == f)
-                    for f, member in enumerate(self.fitted.members)
-                ]
+                [self._calibrated(member, self._fold == f) for f, member in enumerate(self.fitted.members)]
             )
         assert self.fitted.full is not None
-        return self.fitted.full if self.plan.internal is None else self._calibrated(self.fitted.full)
+        return self._calibrated(self.fitted.full)
 
     def fold_scorer(self, fold: int) -> Scorer:
-        """Nodes which, with their calibrators, have not seen the rows of a fold."""
-        member = self.fitted.members[fold]
-        return member if self.plan.internal is None else self._calibrated(member, self.scores.fold != fold)
+        """Nodes which, with their calibrators, were fitted without the rows of a fold."""
+        return self._calibrated(self.fitted.members[fold], self._fold != fold)
 
     def _calibrated(self, scorer: NodeScorer, kept: BoolArray | None = None) -> Scorer:
-        """Nodes with maps fitted on all out-of-fold scores, or on those in `kept`."""
-        return CalibratedScorer(scorer, self._maps(self.scores.segments(kept)), self._bound)
+        """Nodes with maps fitted on all out-of-fold scores, or on those in `kept`.
 
-    def _maps(self, segments: Segments) -> ScoreMaps:
-        assert self.plan.internal is not None
-        maps = self.plan.internal.fit_segments(segments)
-        return maps.where(self._chosen(self.plan.internal, segments), ScoreMaps.identity(len(maps)))
+        Missing scores are left out: they come from members that answer with a constant, which is no evidence
+        about the model to be calibrated.
+        """
+        calibrator = self.plan.internal_calibration
+        if calibrator is None:
+            return scorer
+        known = ~np.isnan(self.out_of_fold.scores)
+        segments = self.out_of_fold.take(known if kept is None else known & kept)
+        return CalibratedScorer(scorer, self.maps(calibrator, segments), self._bound)
+
+    def maps(self, calibrator: BinaryCalibrator, segments: Segments) -> ScoreMaps:
+        """Calibrating map of each node; the identity where a node is not to be calibrated."""
+        maps = calibrator.fit_segments(segments)
+        return maps.where(self._chosen(calibrator, segments), ScoreMaps.identity(len(maps)))
 
     def _chosen(self, calibrator: BinaryCalibrator, segments: Segments) -> BoolArray:
-        """Which nodes to calibrate; those without scores of both sides never are."""
+        """Nodes to calibrate; never those without scores of both sides."""
         scored = (segments.count(segments.targets) > 0) & (segments.count(~segments.targets) > 0)
         wanted = self.plan.calibrated_nodes
         if isinstance(wanted, str):
@@ -112,6 +123,13 @@ class CrossFit:
         if isinstance(wanted, float):
             return scored & largest_gains(calibrator, segments, wanted)
         return scored & np.isin(self.task.depth, list(wanted))
+
+
+def wanted_by(plan: Plan) -> Wanted:
+    """Results of cross-fitting that `CrossFit.final_scorer` needs."""
+    if plan.internal_calibration is None:
+        return Wanted.FULL
+    return Wanted.SCORES | (Wanted.MEMBERS if plan.average_folds else Wanted.FULL)
 
 
 def largest_gains(calibrator: BinaryCalibrator, segments: Segments, share: float) -> BoolArray:
@@ -125,43 +143,3 @@ def largest_gains(calibrator: BinaryCalibrator, segments: Segments, share: float
     chosen = np.zeros(len(gain), dtype=bool)
     chosen[np.argsort(-gain, kind="stable")[: int(np.ceil(share * len(gain)))]] = True
     return chosen & (gain > 0)
-
-
-@dataclass(frozen=True)
-class OutOfFold:
-    """Scores of each node's rows by models that had not seen them, node after node."""
-
-    scores: FloatArray
-    targets: BoolArray
-    fold: IntArray
-    offsets: IntArray
-    weights: FloatArray | None
-
-    @classmethod
-    def of(cls, task: NodeTask, scores: FloatArray, folds: IntArray) -> OutOfFold:
-        """Scores of ``task.own_pairs()``, without those that are NaN.
-
-        Where the member that had not seen a row had seen only one side of the node, it answers with a
-        constant, which says nothing about the model to be calibrated: such rows are left out.
-        """
-        pairs = task.own_pairs()
-        known = ~np.isnan(scores)
-        rows, targets, scores = pairs.rows[known], pairs.is_left[known], scores[known]
-        offsets = np.concatenate([[0], np.cumsum(known)])[pairs.offsets]
-        weights = None if task.sample_weight is None else task.sample_weight[rows]
-        return cls(scores, targets, folds[rows], offsets, weights)
-
-    def segments(self, kept: BoolArray | None = None) -> Segments:
-        """What a calibrator is fitted on: all scores, or those in `kept`."""
-        if kept is None:
-            return Segments(self.scores, self.targets, self.offsets, self.weights)
-        offsets = np.concatenate([[0], np.cumsum(kept)])[self.offsets]
-        weights = None if self.weights is None else self.weights[kept]
-        return Segments(self.scores[kept], self.targets[kept], offsets, weights)
-
-
-def _wanted_of(plan: Plan) -> Wanted:
-    """What `CrossFit.final_scorer` needs."""
-    if plan.internal is None:
-        return Wanted.FULL
-    return Wanted.SCORES | (Wanted.MEMBERS if plan.ensemble else Wanted.FULL)

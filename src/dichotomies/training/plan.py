@@ -1,65 +1,96 @@
-"""What to train and how to calibrate it: the parameters of the classifier, resolved and checked."""
+"""`Plan`: the parameters of an estimator, names resolved and values checked."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 
+from dichotomies.calibrators.binary import BINARY, BinaryCalibrator
+from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
 from dichotomies.inference.pooling import check_pooling
-from dichotomies.learners import Effort
+from dichotomies.learners import choose, takes_weight
+from dichotomies.structures import resolve
+from dichotomies.structures.auto import Auto
+from dichotomies.training.parameters import EnsembleParameters, declarations
 
 if TYPE_CHECKING:
-    from dichotomies.calibrators.binary import BinaryCalibrator
-    from dichotomies.calibrators.multiclass import MulticlassCalibrator
     from dichotomies.learners import Learner
+    from dichotomies.structures import Structure
+    from dichotomies.training.parameters import TreeParameters
 
 
-@dataclass(frozen=True)
-class Plan:
-    """See the parameters of the same names of `NestedDichotomyClassifier` and `NestedDichotomyEnsemble`.
+@dataclass(eq=False, kw_only=True)
+class Plan(EnsembleParameters):
+    """Parameters of `NestedDichotomyClassifier` or `NestedDichotomyEnsemble`, objects in place of names.
 
-    Attributes
-    ----------
-    external : MulticlassCalibrator or None
-        Calibrates the class probabilities: those of the only tree, or of the pool of several.
-    member : MulticlassCalibrator or None
-        Calibrates the class probabilities of each of several trees before they are pooled.
-    pooling : str
-        How several trees are pooled.
+    A single tree is an ensemble of one, grown on all features and rows.
     """
 
-    learner: Learner
-    internal: BinaryCalibrator | None = None
-    external: MulticlassCalibrator | None = None
-    member: MulticlassCalibrator | None = None
-    pooling: str = "geometric"
-    cv: Any = 3
-    ensemble: bool = False
-    calibrated_nodes: Any = "all"
-    calibration_size: Any = 0.1
-    n_jobs: int | None = None
-    verbose: bool = False
+    learner: Learner = field()
+    structure: Structure | None = None
+    internal_calibration: BinaryCalibrator | None = None
+    external_calibration: MulticlassCalibrator | None = None
+    member_calibration: MulticlassCalibrator | None = None
+    n_estimators: int = 1
+    max_features: float = 1.0
 
-    def __post_init__(self) -> None:
-        if isinstance(self.cv, np.integer):
-            object.__setattr__(self, "cv", int(self.cv))
-        object.__setattr__(self, "calibrated_nodes", _checked_nodes(self.calibrated_nodes))
-        _check_calibration_size(self.calibration_size)
-        check_pooling(self.pooling)
+    @classmethod
+    def of(cls, given: TreeParameters) -> Plan:
+        """Check the parameters of an estimator."""
+        values = {each.name: getattr(given, each.name) for each in declarations(type(given))}
+        base = base_estimator(given)
+        if values.get("bootstrap") and not takes_weight(base):
+            raise TypeError(
+                f"bootstrap=True draws rows by weighting them, but {type(base).__name__} takes no "
+                "sample_weight; leave bootstrap at False, or choose an estimator that takes weights."
+            )
+        calibrated = values["internal_calibration"] is not None
+        checked = {name: check(values[name]) for name, check in _CHECKS.items() if name in values}
+        checked["learner"] = choose(base, values["learner"], calibrated=calibrated)
+        if isinstance(given, EnsembleParameters) and isinstance(checked["structure"], Auto):
+            checked["structure"] = Auto(diverse=True)
+        return cls(**(values | checked))
 
     @property
     def calibrates_outside(self) -> bool:
-        """Whether class probabilities are calibrated, which takes rows that the nodes have not seen."""
-        return self.external is not None or self.member is not None
+        """True if class probabilities are calibrated, which takes rows that the nodes were not trained on."""
+        return self.external_calibration is not None or self.member_calibration is not None
 
-    def effort(self, title: str = "") -> Effort:
-        """Workers and reports, for the learner."""
-        return Effort(self.n_jobs, self.verbose, title)
+    @property
+    def uses_folds(self) -> bool:
+        """True if nodes are trained on folds."""
+        crosses_outside = self.calibrates_outside and self.calibration_size == "cross-fit"
+        return self.internal_calibration is not None or crosses_outside
 
 
-def _checked_nodes(wanted: Any) -> Any:
+def base_estimator(given: TreeParameters) -> Any:
+    """The estimator to train at the nodes: the one given, or the default."""
+    return LogisticRegression() if given.estimator is None else given.estimator
+
+
+def check_whole(value: Any, name: str) -> int:
+    """Return a whole number, 1 or more; raise otherwise."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be a whole number, 1 or more, got {value!r}.")
+    return int(value)
+
+
+def _binary(calibrator: Any) -> BinaryCalibrator | None:
+    return None if calibrator is None else BINARY.resolve(calibrator, BinaryCalibrator)
+
+
+def _multiclass(calibrator: Any) -> MulticlassCalibrator | None:
+    return None if calibrator is None else MULTICLASS.resolve(calibrator, MulticlassCalibrator)
+
+
+def _folds(cv: Any) -> Any:
+    return int(cv) if isinstance(cv, np.integer) else cv
+
+
+def _nodes(wanted: Any) -> Any:
     """'all', a share as a float, or depths as a tuple of integers."""
     if isinstance(wanted, str) and wanted == "all":
         return wanted
@@ -74,11 +105,33 @@ def _checked_nodes(wanted: Any) -> Any:
     )
 
 
-def _check_calibration_size(size: Any) -> None:
+def _calibration_size(size: Any) -> Any:
     if isinstance(size, str) and size == "cross-fit":
-        return
+        return size
     if not isinstance(size, float | np.floating) or not 0 < size < 1:
         raise ValueError(
             "calibration_size must be the share of rows to hold out as a float between 0 and 1, or "
             f"'cross-fit', got {size!r}."
         )
+    return size
+
+
+def _share(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not 0 < value <= 1:
+        raise ValueError(f"max_features must be a share of the features, above 0 and up to 1, got {value!r}.")
+    return float(value)
+
+
+#: By parameter: returns the value to plan with, or raises.
+_CHECKS = {
+    "structure": resolve,
+    "internal_calibration": _binary,
+    "external_calibration": _multiclass,
+    "member_calibration": _multiclass,
+    "cv": _folds,
+    "calibrated_nodes": _nodes,
+    "calibration_size": _calibration_size,
+    "n_estimators": lambda value: check_whole(value, "n_estimators"),
+    "max_features": _share,
+    "pooling": check_pooling,
+}

@@ -1,242 +1,126 @@
-"""Training the nodes of trees, calibrated inside and outside."""
+"""`train`: from rows and trees to a `FittedForest`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 
-from dichotomies.inference.pooling import POOLINGS
-from dichotomies.inference.prediction import PooledModel, TreeModel, in_chunks, log_proba_of
+from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer
-from dichotomies.learners import NodeTask, Wanted
+from dichotomies.learners import Wanted
+from dichotomies.rows import NodeTask
 from dichotomies.rows.folds import fold_of_rows, hold_out
-from dichotomies.training.cross_fitting import CrossFit
+from dichotomies.training.cross_fitting import CrossFit, wanted_by
+from dichotomies.training.external import Unseen, calibration_sample, fit_external
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-    from dichotomies.calibrators.multiclass import MulticlassCalibrator
-    from dichotomies.inference.prediction import Model
+    from dichotomies._common.context import Context
+    from dichotomies._common.typing import BoolArray
     from dichotomies.learners import Scorer
+    from dichotomies.rows import Rows
     from dichotomies.training.plan import Plan
     from dichotomies.tree.forest import Forest
 
-#: Class log-probabilities kept for fitting external calibrators; beyond this, a sample of the rows.
-_CALIBRATION_BYTES = 2**30
 #: Rows a class must have for some to be held out.
 _FEWEST_ROWS = 4
-#: Folds of the rows that calibrators are fitted on, where one is fitted behind another.
-_CALIBRATION_FOLDS = 3
 
 
-@dataclass(frozen=True)
-class Trained:
-    """Nodes that answer with (calibrated) log-odds, and calibrators of class probabilities.
-
-    Attributes
-    ----------
-    scorer : Scorer
-        Of the different nodes of all trees.
-    members : list of MulticlassCalibrator or None
-        One per tree, where trees are calibrated one by one.
-    external : MulticlassCalibrator or None
-        Of the only tree, or of the pool.
-    """
-
-    scorer: Scorer
-    members: Sequence[MulticlassCalibrator | None]
-    external: MulticlassCalibrator | None
-
-
-def train(
-    plan: Plan, forest: Forest, task: NodeTask, rng: Any, bags: Sequence[FloatArray] | None = None
-) -> Trained:
-    """Train the nodes of one tree or several, and calibrate as planned.
-
-    Parameters
-    ----------
-    forest : Forest
-        The trees.
-    task : NodeTask
-        The rows; its tree is not looked at.
-    bags : sequence of (n_rows,)
-        What each tree's rows weigh, where trees do not share their nodes.
-    """
+def train(plan: Plan, forest: Forest, rows: Rows, context: Context) -> FittedForest:
+    """Train the nodes of one tree or several, and calibrate as planned."""
+    if plan.uses_folds and not isinstance(plan.cv, int):  # the user's folds number all rows
+        rows = rows.in_folds(plan.cv, context.rng)
+    tasks = _tasks(plan, forest, rows, context.rng)
     if not plan.calibrates_outside:
-        return Trained(_fit_inside(plan, forest, task, None, rng, bags), [], None)
+        return FittedForest(forest, _fit_inside(plan, tasks, context), plan.pooling)
     if plan.calibration_size == "cross-fit":
-        folds = fold_of_rows(task.codes, plan.cv, rng)
-        crossed = _on_each_tree(
-            forest,
-            task,
-            bags,
-            lambda part, title: CrossFit.fit(plan, part, rng, folds, wanted=Wanted.MEMBERS, title=title),
-        )
-        rows = _sample(plan, forest, task, np.arange(len(task.codes)), rng)
-        unseen = [
-            (rows[folds[rows] == f], _joined(forest, [each.fold_scorer(f) for each in crossed]))
-            for f in range(int(folds.max()) + 1)
-        ]
-        scorer = _joined(forest, [each.final_scorer() for each in crossed])
-    else:
-        held = _held_out(task.codes, plan.calibration_size, rng)
-        scorer = _fit_inside(plan, forest, task, np.flatnonzero(~held), rng, bags)
-        unseen = [(_sample(plan, forest, task, np.flatnonzero(held), rng), scorer)]
-    return Trained(scorer, *_fit_outside(plan, forest, task, unseen))
+        return _cross_fitted(plan, forest, rows, tasks, context)
+    return _held_out(plan, forest, rows, tasks, context)
 
 
-def _held_out(codes: IntArray, share: float, rng: Any) -> BoolArray:
+def _tasks(plan: Plan, forest: Forest, rows: Rows, rng: Any) -> list[NodeTask]:
+    """Each tree's own nodes, those that no tree before it has, with its own sample of the rows."""
+    samples = [rows.bootstrap(rng) if plan.bootstrap else rows for _ in forest.trees]
+    tasks = []
+    for t, (tree, sample) in enumerate(zip(forest.trees, samples, strict=True)):
+        nodes = forest.new_nodes(t)
+        if len(nodes):
+            tasks.append(NodeTask(sample, tree, None if len(nodes) == tree.n_nodes else nodes))
+    return tasks
+
+
+def _cross_fitted(
+    plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], context: Context
+) -> FittedForest:
+    """Calibrate outside on probabilities of models trained on the other folds."""
+    tasks = _in_folds(plan, tasks, context.rng)
+    fold, wanted = tasks[0].rows.fold, wanted_by(plan) | Wanted.MEMBERS
+    assert fold is not None
+    crossed = [CrossFit.fit(plan, task, wanted, titled) for task, titled in _each(tasks, context)]
+    sample = calibration_sample(plan, forest, rows, np.arange(len(rows)), context.rng)
+    unseen = []
+    for f in range(tasks[0].rows.n_folds):
+        scorer = _joined(tasks, [each.fold_scorer(f) for each in crossed])
+        unseen.append(Unseen(sample[fold[sample] == f], FittedForest(forest, scorer, plan.pooling)))
+    scorer = _joined(tasks, [each.final_scorer() for each in crossed])
+    return fit_external(plan, FittedForest(forest, scorer, plan.pooling), rows, unseen)
+
+
+def _held_out(
+    plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], context: Context
+) -> FittedForest:
+    """Calibrate outside on rows that the nodes are not trained on."""
+    held = _rows_to_hold_out(rows, plan.calibration_size, context.rng)
+    kept = _on(tasks, lambda sample: sample.take(np.flatnonzero(~held)))
+    fitted = FittedForest(forest, _fit_inside(plan, kept, context), plan.pooling)
+    sample = calibration_sample(plan, forest, rows, np.flatnonzero(held), context.rng)
+    return fit_external(plan, fitted, rows, [Unseen(sample, fitted)])
+
+
+def _rows_to_hold_out(rows: Rows, share: Any, rng: Any) -> BoolArray:
     """Rows to calibrate on, none of them of a class with few.
 
-    Such a class would lose a large part of what there is to learn it from. Those that did would be the least
-    probable of all, and just their rows would be there to calibrate on: the calibrator would learn to
-    mistrust the model.
+    Such a class would lose a large part of its training rows. It would then be among the least probable
+    classes, and its rows would be over-represented among those to calibrate on: the calibrator would learn
+    to invert the ranking.
     """
-    is_frequent = np.bincount(codes) >= _FEWEST_ROWS
-    return hold_out(codes, share, rng) & is_frequent[codes]
+    return hold_out(rows.codes, share, rng) & (rows.class_size >= _FEWEST_ROWS)[rows.codes]
 
 
-def _fit_inside(
-    plan: Plan,
-    forest: Forest,
-    task: NodeTask,
-    rows: IntArray | None,
-    rng: Any,
-    bags: Sequence[FloatArray] | None,
-) -> Scorer:
-    """Train and calibrate the nodes on some of the rows, or all."""
-    folds = None
-    if plan.internal is not None and not isinstance(plan.cv, int):  # the user's folds number all rows
-        folds = fold_of_rows(task.codes, plan.cv, rng)
-    if rows is not None:
-        task, folds = task.subset(rows), None if folds is None else folds[rows]
-        bags = None if bags is None else [bag[rows] for bag in bags]
-    if plan.internal is not None and folds is None:
-        folds = fold_of_rows(task.codes, plan.cv, rng)
-
-    def fit(part: NodeTask, title: str) -> Scorer:
-        if folds is None:
-            return plan.learner.fit(part, random_state=rng, effort=plan.effort(title))
-        return CrossFit.fit(plan, part, rng, folds, title=title).final_scorer()
-
-    return _joined(forest, _on_each_tree(forest, task, bags, fit))
+def _fit_inside(plan: Plan, tasks: Sequence[NodeTask], context: Context) -> Scorer:
+    """Train the nodes, with internal calibration if planned."""
+    if plan.internal_calibration is None:
+        return _joined(tasks, [plan.learner.fit(task, titled) for task, titled in _each(tasks, context)])
+    tasks = _in_folds(plan, tasks, context.rng)
+    wanted = wanted_by(plan)
+    crossed = [CrossFit.fit(plan, task, wanted, titled) for task, titled in _each(tasks, context)]
+    return _joined(tasks, [each.final_scorer() for each in crossed])
 
 
-def _on_each_tree(
-    forest: Forest,
-    task: NodeTask,
-    bags: Sequence[FloatArray] | None,
-    fit: Callable[[NodeTask, str], Any],
-) -> list[Any]:
-    """What `fit` makes of each tree's own rows and nodes; trees without nodes of their own are left out."""
-    done = []
-    for t, tree in enumerate(forest.trees):
-        nodes = forest.new_nodes(t)
-        if len(nodes) == 0:
-            continue
-        if bags is None:
-            part = task.of_tree(tree, None if len(nodes) == tree.n_nodes else nodes)
-        else:
-            part = NodeTask(tree, task.X, task.codes, bags[t])
-        title = f"tree {t + 1} of {len(forest.trees)}: " if len(forest.trees) > 1 else ""
-        done.append(fit(part, title))
-    return done
+def _in_folds(plan: Plan, tasks: Sequence[NodeTask], rng: Any) -> Sequence[NodeTask]:
+    """The tasks with their rows divided into folds, the same for all trees."""
+    if tasks[0].rows.fold is not None:
+        return tasks
+    fold = fold_of_rows(tasks[0].rows.codes, plan.cv, rng)
+    return _on(tasks, lambda rows: replace(rows, fold=fold))
 
 
-def _joined(forest: Forest, parts: Sequence[Scorer]) -> Scorer:
-    """The different nodes of all trees."""
-    if len(parts) == 1:
-        return parts[0]
-    sizes = [len(forest.new_nodes(t)) for t in range(len(forest.trees))]
-    return JoinedScorer(parts, [size for size in sizes if size])
+def _on(tasks: Sequence[NodeTask], change: Callable[[Rows], Rows]) -> list[NodeTask]:
+    """The same nodes on a view of their rows; tasks that share rows, and so a memo, share the view."""
+    views = {id(task.rows): task.rows for task in tasks}
+    views = {key: change(rows) for key, rows in views.items()}
+    return [NodeTask(views[id(task.rows)], task.tree, task.nodes) for task in tasks]
 
 
-def _fit_outside(
-    plan: Plan, forest: Forest, task: NodeTask, unseen: Sequence[tuple[IntArray, Scorer]]
-) -> tuple[list[MulticlassCalibrator | None], MulticlassCalibrator | None]:
-    """Fit the calibrators of class probabilities on rows, each with nodes that have not seen it."""
-    rows = np.concatenate([each for each, _ in unseen])
-    if plan.member is None:
-        assert plan.external is not None
-        parts = [
-            log_proba_of(_model(plan, forest, scorer), task.take(each), plan.n_jobs, np.float32)
-            for each, scorer in unseen
-        ]
-        return [], _fit_calibrator(plan.external, task, rows, np.concatenate(parts))
-    by_tree = np.concatenate(
-        [_log_proba_by_tree(plan, forest, scorer, task.take(each)) for each, scorer in unseen], axis=1
-    )
-    members = [_fit_calibrator(plan.member, task, rows, log_proba) for log_proba in by_tree]
-    if plan.external is None or len(rows) == 0:
-        return members, None
-    pooled = _pooled_fairly(plan, task, rows, by_tree)
-    return members, _fit_calibrator(plan.external, task, rows, pooled)
+def _each(tasks: Sequence[NodeTask], context: Context) -> Iterator[tuple[NodeTask, Context]]:
+    """Each task with a context whose title says which tree it is, where there are several."""
+    for t, task in enumerate(tasks):
+        yield task, context if len(tasks) == 1 else context.titled(f"tree {t + 1} of {len(tasks)}: ")
 
 
-def _model(plan: Plan, forest: Forest, scorer: Scorer) -> Model:
-    """The trees before anything is calibrated outside."""
-    if len(forest.trees) == 1:
-        return TreeModel(forest.trees[0], scorer)
-    return PooledModel(forest, scorer, plan.pooling)
-
-
-def _log_proba_by_tree(plan: Plan, forest: Forest, scorer: Scorer, X: Matrix) -> FloatArray:
-    """Class log-probabilities by each tree, shape (n_trees, n_rows, n_classes)."""
-    out: FloatArray = np.empty((len(forest.trees), X.shape[0], forest.n_classes), dtype=np.float32)
-    model = PooledModel(forest, scorer, plan.pooling)
-
-    def keep(rows: slice) -> None:
-        def write(t: int, log_proba: FloatArray) -> None:
-            out[t, rows] = log_proba
-
-        model.by_tree(X[rows], write)
-
-    in_chunks(model.width, X.shape[0], keep, plan.n_jobs)
-    return out
-
-
-def _pooled_fairly(plan: Plan, task: NodeTask, rows: IntArray, by_tree: FloatArray) -> FloatArray:
-    """The pool of what calibrators of the trees say that have not seen the row, (n_rows, n_classes).
-
-    The calibrator of the pool is fitted behind those of the trees. On rows that those were fitted on they
-    look better than they are.
-    """
-    assert plan.member is not None
-    fold = fold_of_rows(task.codes[rows], _CALIBRATION_FOLDS, np.random.RandomState(0))
-    pooled = np.empty((len(rows), by_tree.shape[-1]))
-    for f in range(int(fold.max()) + 1):
-        inside = np.flatnonzero(fold == f)
-        answer = np.empty((len(inside), pooled.shape[1]))
-        pool = POOLINGS[plan.pooling](answer)
-        for log_proba in by_tree:
-            fair = _fit_calibrator(plan.member, task, rows[fold != f], log_proba[fold != f])
-            mine = log_proba[inside].astype(np.float64)
-            pool.add(mine if fair is None else fair.predict_log_proba(mine))
-        pool.finish()
-        pooled[inside] = answer
-    return pooled
-
-
-def _fit_calibrator(
-    calibrator: MulticlassCalibrator, task: NodeTask, rows: IntArray, log_proba: FloatArray
-) -> MulticlassCalibrator | None:
-    """Fit on these rows; where none has any weight, nothing can be learnt."""
-    weight = None if task.sample_weight is None else task.sample_weight[rows]
-    if not len(rows) or (weight is not None and not weight.any()):
-        return None
-    fitted: MulticlassCalibrator = clone(calibrator)
-    return fitted.fit(log_proba, task.codes[rows], sample_weight=weight)
-
-
-def _sample(plan: Plan, forest: Forest, task: NodeTask, rows: IntArray, rng: Any) -> IntArray:
-    """All of the rows, or as many as may be kept with a probability for every class, stratified."""
-    n_kept = 1 if plan.member is None else len(forest.trees)
-    limit = max(1, _CALIBRATION_BYTES // (4 * forest.n_classes * n_kept))
-    if len(rows) <= limit:
-        return rows
-    chosen: IntArray = rows[fold_of_rows(task.codes[rows], -(-len(rows) // limit), rng) == 0]
-    return chosen
+def _joined(tasks: Sequence[NodeTask], parts: Sequence[Scorer]) -> Scorer:
+    """Scorer of the different nodes of all trees."""
+    return parts[0] if len(parts) == 1 else JoinedScorer(parts, [task.n_nodes for task in tasks])

@@ -1,4 +1,4 @@
-"""Which classes are separated where: a binary tree over the classes as flat arrays."""
+"""Binary trees over the classes, as flat arrays."""
 
 from dichotomies.tree.class_tree import ClassTree, Cut
 

@@ -1,4 +1,4 @@
-"""`ClassTree`: a nested dichotomy's tree over its classes, immutable, as flat arrays."""
+"""`ClassTree`: the immutable tree of a nested dichotomy, as flat arrays."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _REPR_CLASSES = 8
 
 @dataclass(frozen=True)
 class Cut:
-    """The frontier of a tree at a depth: groups of classes that are not separated above it.
+    """The frontier of a tree at a depth: groups of classes that no node above it separates.
 
     Attributes
     ----------
     start, stop : ndarray of shape (n_groups,)
-        Each group's range of leaf positions, from left to right.
+        Range of leaf positions of each group, from left to right.
     node : ndarray of shape (n_groups,)
-        The internal node a group stands for, or -1 where the group is a leaf.
+        The internal node at the root of each group, or -1 for a leaf.
     group_of_class : ndarray of shape (n_classes,)
         The group of each class, by its position in ``tree.classes``.
     """
@@ -52,11 +52,11 @@ class Cut:
 class ClassTree:
     """A binary tree over classes.
 
-    The leaves stand in a row; an internal node is a range ``[start, stop)`` of leaf positions, the
-    classes at positions below ``split`` on its left and the others on its right. Nodes are numbered in
-    level order: the root is 0 and a parent comes before its children. All arrays are read-only.
+    The leaves are ordered from left to right; an internal node is a range ``[start, stop)`` of leaf
+    positions, with the classes at positions below ``split`` on its left and the others on its right. Nodes
+    are numbered in level order: the root is 0 and a parent precedes its children. All arrays are read-only.
 
-    Most trees are made by `from_nested`, `from_edges`, `from_parents` or `from_linkage`, or grown by a
+    Most trees are built by `from_nested`, `from_edges`, `from_parents` or `from_linkage`, or grown by a
     structure of `dichotomies.structures`.
 
     Parameters
@@ -64,11 +64,11 @@ class ClassTree:
     leaves : sequence of labels
         The class labels, from the leftmost leaf to the rightmost.
     split_rank : sequence of n_classes - 1 numbers
-        When neighbouring leaves part: in any range of leaves, the boundary of lowest rank is split
-        first. The depth of the node that separates leaf ``i`` from leaf ``i + 1`` is such a rank.
+        Order of the splits between neighbouring leaves: in any range of leaves, the boundary of lowest rank
+        is split first. The depth of the node that separates leaf ``i`` from leaf ``i + 1`` is such a rank.
     classes : sequence of labels, optional
-        All classes, in the order of their codes. By default the sorted leaves. When given, a leaf that
-        is not among them, or a class without a leaf, is an error.
+        All classes, in the order of their codes; by default the sorted leaves. They must match the leaves
+        exactly.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class ClassTree:
     start, split, stop, depth, parent : ndarray of shape (n_nodes,)
         Range, split point, depth and parent (-1 for the root) of each internal node.
     left, right : ndarray of shape (n_nodes,)
-        Each node's children: a node number, or ``~position`` (a negative number) for a leaf.
+        Children of each node: a node number, or ``~position`` (a negative number) for a leaf.
     leaf_depth : ndarray of shape (n_classes,)
         Number of nodes above each leaf position.
 
@@ -143,16 +143,16 @@ class ClassTree:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
-    # ------------------------------------------------------------------ other notations
+    # ------------------------------------------------------------------ conversion
 
     @classmethod
     def from_nested(cls, nested: Any, classes: Sequence[Any] | LabelArray | None = None) -> ClassTree:
-        """Build from nested lists or tuples of labels, every one of them a pair."""
+        """Build from nested lists or tuples of labels, each a pair."""
         return cls(*layout.from_nested(nested), classes)
 
     @classmethod
     def from_edges(cls, edges: Iterable[tuple[Hashable, Hashable]]) -> ClassTree:
-        """Build from ``(parent, child)`` pairs; whoever is never a parent is a leaf and names its class.
+        """Build from ``(parent, child)`` pairs; a node that is never a parent is a leaf and names its class.
 
         Examples
         --------
@@ -205,7 +205,7 @@ class ClassTree:
         return cls(*layout.from_linkage(linkage, labels))
 
     def to_nested(self) -> Any:
-        """Nested lists of labels, the inverse of `from_nested`."""
+        """Return nested lists of labels, the inverse of `from_nested`."""
         leaves = self.leaf_labels.tolist()
         built: list[Any] = [None] * self.n_nodes
         for node in range(self.n_nodes - 1, -1, -1):
@@ -213,7 +213,7 @@ class ClassTree:
             built[node] = [leaves[~side] if side < 0 else built[side] for side in sides]
         return built[0] if built else leaves[0]
 
-    # ------------------------------------------------------------------ questions
+    # ------------------------------------------------------------------ queries
 
     @property
     def n_classes(self) -> int:
@@ -227,20 +227,20 @@ class ClassTree:
 
     @property
     def leaf_labels(self) -> LabelArray:
-        """The labels from left to right."""
+        """The labels of the leaves from left to right."""
         labels: LabelArray = self.classes[self.leaf_order]
         return labels
 
     @property
     def leaf_position(self) -> IntArray:
-        """The leaf position of each class, by its code; the inverse of `leaf_order`."""
+        """The leaf position of each class, by code; the inverse of `leaf_order`."""
         position = np.empty(self.n_classes, dtype=np.intp)
         position[self.leaf_order] = np.arange(self.n_classes)
         return position
 
     @property
     def mean_depth(self) -> float:
-        """Mean number of nodes above a leaf, every class counted once."""
+        """Mean number of nodes above a leaf, unweighted."""
         return float(self.leaf_depth.mean())
 
     @property
@@ -249,7 +249,7 @@ class ClassTree:
         return int(self.leaf_depth.max())
 
     def path(self, label: Any) -> tuple[IntArray, BoolArray]:
-        """Nodes from the root down to a class, and whether the path goes left at each.
+        """Return the nodes from the root to a class, and a mask that is True where the path goes left.
 
         Examples
         --------
@@ -262,11 +262,11 @@ class ClassTree:
             raise KeyError(f"{label!r} is not a class of this tree.")
         position = matches[0]
         within = (self.start <= position) & (position < self.stop)
-        nodes = np.flatnonzero(within)  # level order: the nodes above a leaf, top down
+        nodes = np.flatnonzero(within)  # in level order, so top down
         return nodes, position < self.split[nodes]
 
     def cut(self, depth: int) -> Cut:
-        """The frontier at a depth: the nodes at that depth, and the leaves at it or above.
+        """Return the frontier at a depth: the nodes at that depth, and the leaves at it or above.
 
         Examples
         --------
@@ -287,11 +287,11 @@ class ClassTree:
         return Cut(start, stop, node, group_of_class)
 
     def over(self, classes: Sequence[Any] | LabelArray) -> ClassTree:
-        """The same tree with its codes taken from `classes`, which must be exactly its labels."""
+        """Return the same tree with codes taken from `classes`, which must be exactly its labels."""
         return ClassTree(self.leaf_labels, self.split_depth, classes)
 
     def restrict(self, labels: Iterable[Any]) -> ClassTree:
-        """The same tree with only some of its classes; nodes left with one side disappear.
+        """Return the tree over a subset of the classes; nodes with one empty side are removed.
 
         Examples
         --------
@@ -304,20 +304,20 @@ class ClassTree:
             given = repr(min(unknown, key=repr)) if unknown else "nothing"
             raise KeyError(f"restrict() needs classes of this tree, but was given {given}.")
         kept = np.flatnonzero(np.isin(self.leaf_labels, wanted))
-        # Two kept neighbours part at the shallowest of the splits between them.
+        # Neighbours are separated at the shallowest of the splits between them.
         inner = self.split_depth[kept[0] : kept[-1]]
         ranks = np.minimum.reduceat(inner, kept[:-1] - kept[0]) if len(kept) > 1 else inner
         return ClassTree(self.leaf_labels[kept], ranks, self.classes[np.isin(self.classes, wanted)])
 
     def draw(self, max_lines: int = 40) -> str:
-        """Text drawing: nodes with their numbers, the lower levels elided beyond `max_lines`."""
+        """Return a text drawing with node numbers; lower levels are elided beyond `max_lines`."""
         return draw(self, max_lines)
 
-    # ------------------------------------------------------------------ as a value
+    # ------------------------------------------------------------------ comparison and serialisation
 
     @property
     def split_depth(self) -> IntArray:
-        """Depth of the node that separates each leaf from the next; with the leaves, this is the tree."""
+        """Depth of the node that separates each leaf from the next; with the leaves, it defines the tree."""
         depth = np.empty(self.n_nodes, dtype=np.intp)
         depth[self.split - 1] = self.depth
         return depth
@@ -335,12 +335,12 @@ class ClassTree:
         return ClassTree, (self.leaf_labels, self.split_depth, self.classes)
 
     def saved_parts(self) -> dict[str, Any]:
-        """What a file holds of a tree: all else follows from it."""
+        """Return the arrays that are saved; all others are derived from them."""
         return {"classes": self.classes, "leaf_order": self.leaf_order, "split_depth": self.split_depth}
 
     @classmethod
     def from_saved_parts(cls, classes: LabelArray, leaf_order: IntArray, split_depth: IntArray) -> ClassTree:
-        """The tree of these parts, which come from a file that may say anything."""
+        """Restore a tree from saved parts, which are validated."""
         names = {"n_classes": len(classes)}
         check_value(Array("integer", "n_classes", within=(0, "n_classes")), leaf_order, "leaf_order", names)
         check_value(Array("integer", (1, "n_classes", -1)), split_depth, "split_depth", names)
@@ -358,7 +358,7 @@ class ClassTree:
 
 
 def _children(start: IntArray, split: IntArray, parent: IntArray) -> tuple[IntArray, IntArray]:
-    """Children of each node: first suppose both are leaves, then let every node claim its place."""
+    """Return the children of each node: leaves by default, overwritten by the nodes' parent links."""
     left, right = ~start, ~split
     child = np.arange(1, len(start))
     is_left = split[1:] < split[parent[1:]]
@@ -368,7 +368,7 @@ def _children(start: IntArray, split: IntArray, parent: IntArray) -> tuple[IntAr
 
 
 def _leaf_depth(split: IntArray, depth: IntArray) -> IntArray:
-    """A leaf hangs below the deeper of the two splits beside it."""
+    """Return the leaf depths: one more than the deeper of the two neighbouring splits."""
     beside = np.full(len(split) + 2, -1, dtype=np.intp)
     beside[split] = depth
     return np.maximum(beside[:-1], beside[1:]) + 1

@@ -1,4 +1,4 @@
-"""A class tree as text that stays readable when there are thousands of classes."""
+"""Text drawing of a class tree, legible with thousands of classes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LIST_WIDTH = 48
 def draw(tree: ClassTree, max_lines: int) -> str:
     """Draw the top of the tree, level by level, in at most `max_lines` lines.
 
-    Opening a node adds two lines, and nodes are numbered level by level, so the nodes drawn open are
-    simply the first ``(max_lines - 1) // 2``.
+    Expanding a node adds two lines, and nodes are numbered in level order, so the expanded nodes are the
+    first ``(max_lines - 1) // 2``.
     """
     if max_lines < 1:
         raise ValueError(f"max_lines must be at least 1, got {max_lines}.")
@@ -45,7 +45,7 @@ def _clip(text: str, width: int) -> str:
 
 
 def _listing(names: list[str]) -> str:
-    """As many names as fit on a line, the last one always among them."""
+    """Return as many names as fit on a line, always including the last."""
     shown: list[str] = []
     room = _LIST_WIDTH - len(names[-1])
     for name in names[:-1]:

@@ -1,4 +1,4 @@
-"""Several trees over the same classes, and the nodes they have between them, each counted once."""
+"""Several trees over the same classes, with shared nodes counted once."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 class Forest:
     """Trees over the same classes.
 
-    A node that splits the same classes the same way as one of an earlier tree is the same node: it is
-    trained once and asked once. The different nodes are numbered tree by tree, as they first occur.
+    Nodes of different trees that split the same classes the same way are one node, trained and evaluated
+    once. Distinct nodes are numbered tree by tree, in order of first occurrence.
 
     Attributes
     ----------
     trees : sequence of ClassTree
     place : (n_trees, n_nodes)
-        Each node's number among the different ones.
+        Number of each tree's node among the distinct nodes.
     is_exchanged : (n_trees, n_nodes)
-        Whether left and right are the other way round where it first occurred.
+        True if left and right are exchanged relative to the first occurrence.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Forest:
 
     @classmethod
     def of(cls, trees: Sequence[ClassTree], *, shared: bool = True) -> Forest:
-        """Find the nodes that trees have in common, or (not `shared`) let every tree have its own."""
+        """Build a forest with nodes shared between trees or, if not `shared`, separate for every tree."""
         known: dict[object, tuple[int, bool]] = {}
         place = np.empty((len(trees), trees[0].n_nodes), dtype=np.intp)
         is_exchanged = np.zeros(place.shape, dtype=bool)
@@ -74,16 +74,18 @@ class Forest:
 
     @property
     def n_different(self) -> int:
-        """Number of different nodes."""
+        """Number of distinct nodes."""
         return int(self.place.max()) + 1
 
     def new_nodes(self, t: int) -> IntArray:
-        """The nodes of a tree that no tree before it has."""
+        """Return the nodes of a tree that do not occur in an earlier tree."""
         n_before = int(self.place[:t].max(initial=-1)) + 1
         return np.flatnonzero(self.place[t] >= n_before)
 
     def log_odds_of_tree(self, t: int, log_odds: FloatArray) -> FloatArray:
-        """Log-odds at the nodes of a tree, of those at all different nodes."""
+        """Return the log-odds at a tree's nodes, given those at all distinct nodes."""
+        if len(self.trees) == 1:
+            return log_odds
         mine: FloatArray = log_odds.take(self.place[t], axis=1)
         np.negative(mine, out=mine, where=self.is_exchanged[t])
         return mine

@@ -1,4 +1,4 @@
-"""Class labels: one kind per tree, each class once, and a code for each."""
+"""Validation of class labels, and their codes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _kind(label: Any) -> str:
 
 
 def as_labels(labels: Sequence[Any] | LabelArray) -> LabelArray:
-    """Labels as an array, refusing kinds that numpy would silently turn into one another."""
+    """Return labels as an array; raise for mixed kinds, which numpy would silently convert."""
     if isinstance(labels, np.ndarray) and labels.dtype != object:
         return labels
     by_kind = {_kind(label): label for label in labels}
@@ -44,14 +44,14 @@ def as_labels(labels: Sequence[Any] | LabelArray) -> LabelArray:
 
 
 def codes_of(leaves: LabelArray, classes: Sequence[Any] | LabelArray | None) -> tuple[LabelArray, IntArray]:
-    """Classes in the order of their codes, and the code of each leaf.
+    """Return the classes in the order of their codes, and the code of each leaf.
 
-    Every class must have exactly one leaf; the error names the one that has not.
+    Raise unless every class has exactly one leaf; the message names the class.
     """
     names = leaves.tolist()
     label, count = Counter(names).most_common(1)[0] if names else (None, 0)
     if count != 1:
-        raise ValueError(f"Class {label!r} stands at {count} leaves of the tree." if count else "Empty tree.")
+        raise ValueError(f"Class {label!r} is at {count} leaves of the tree." if count else "Empty tree.")
     known = np.unique(leaves) if classes is None else np.asarray(classes).copy()
     code = {name: i for i, name in enumerate(known.tolist())}
     if len(code) != len(known):

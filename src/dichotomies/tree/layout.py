@@ -1,7 +1,7 @@
-"""Reading trees in other notations: nested lists, edges, parents, scipy linkage.
+"""Conversion of trees from other notations: nested lists, edges, parents, scipy linkage.
 
-Every notation is walked once from left to right, without recursion, into the leaves in order and, for
-each pair of neighbours, the depth of the node that separates them.
+Every notation is traversed once from left to right, without recursion, which gives the leaves in order
+and, for each pair of neighbours, the depth of the node that separates them.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from dichotomies._common.typing import IntArray, LabelArray
 
 
 class Layout(NamedTuple):
-    """Leaves from left to right and the depth at which neighbouring leaves part."""
+    """Leaves from left to right, and the depth at which neighbouring leaves are separated."""
 
     leaves: list[Any]
     split_depth: list[int]
@@ -27,7 +27,7 @@ _BOUNDARY = object()
 
 
 def _walk(root: Any, children: Callable[[Any], Sequence[Any] | None]) -> Layout:
-    """Lay out the tree below `root`; `children` answers None for a leaf."""
+    """Lay out the tree below `root`; `children` returns None for a leaf."""
     layout = Layout([], [])
     pending: list[tuple[Any, int]] = [(root, 0)]
     while pending:
@@ -49,12 +49,12 @@ def _check_two(children: Sequence[Any], node: Any) -> None:
 
 
 def from_nested(nested: Any) -> Layout:
-    """Lists and tuples are nodes, everything else is a label."""
+    """Read nested lists: lists and tuples are nodes, everything else is a label."""
     return _walk(nested, lambda item: item if isinstance(item, list | tuple) else None)
 
 
 def from_edges(edges: Iterable[tuple[Hashable, Hashable]]) -> Layout:
-    """Pairs (parent, child); whoever is never a parent is a leaf and names its class."""
+    """Read (parent, child) pairs; a node that is never a parent is a leaf and names its class."""
     children: dict[Hashable, list[Hashable]] = {}
     parent_of: dict[Hashable, Hashable] = {}
     for parent, child in edges:
@@ -94,7 +94,7 @@ def _reached(leaves: Iterable[Hashable], parent_of: Mapping[Hashable, Hashable])
 
 
 def from_parents(parents: Mapping[Hashable, Hashable] | Sequence[int] | IntArray) -> Layout:
-    """Mapping child -> parent, or ``parents[i]`` the number of node i's parent and -1 at the root."""
+    """Read a mapping child -> parent, or a list of each node's parent with -1 at the root."""
     if isinstance(parents, Mapping):
         return from_edges((parent, child) for child, parent in parents.items())
     numbers = list(parents)
@@ -106,7 +106,7 @@ def from_parents(parents: Mapping[Hashable, Hashable] | Sequence[int] | IntArray
             )
     roots = [child for child, parent in enumerate(numbers) if parent == -1]
     if len(roots) != 1:
-        raise ValueError(f"Exactly one node has parent -1, the root; here it is the nodes {roots[:5]}.")
+        raise ValueError(f"Exactly one node, the root, has parent -1; here the nodes {roots[:5]} have it.")
     if len(numbers) == 1:
         return Layout([0], [])
     return from_edges((int(parent), child) for child, parent in enumerate(numbers) if parent >= 0)
@@ -123,5 +123,5 @@ def from_linkage(linkage: npt.ArrayLike, labels: Sequence[Any] | LabelArray | No
     layout = _walk(2 * n_leaves - 2, lambda i: pairs[i - n_leaves] if i >= n_leaves else None)
     if labels is None:
         return layout
-    names = list(labels)  # by position, whatever the index of a pandas Series says
+    names = list(labels)  # by position, not by the index of a pandas Series
     return layout._replace(leaves=[names[i] for i in layout.leaves])

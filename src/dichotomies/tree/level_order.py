@@ -1,8 +1,8 @@
-"""From the ranks of the splits between neighbouring leaves to the nodes of the tree.
+"""Construction of the nodes from the ranks of the splits between neighbouring leaves.
 
-Put the leaves of a binary tree in a row: between every two neighbours lies the split of exactly one
-internal node. So the tree *is* the order in which those boundaries are split, and building it is the
-classic Cartesian tree construction: the boundary of lowest rank in a range is the root of that range.
+With the leaves of a binary tree in order, every boundary between two neighbours is the split of exactly one
+internal node. The tree is therefore determined by the order in which the boundaries are split, and is their
+Cartesian tree: the boundary of lowest rank in a range is the root of that range.
 """
 
 from collections.abc import Sequence
@@ -24,19 +24,19 @@ class Nodes(NamedTuple):
 
 
 def level_order(split_rank: Sequence[float]) -> Nodes:
-    """Arrange the boundaries between leaves as the nodes of a tree.
+    """Arrange the boundaries between leaves as nodes in level order.
 
     Parameters
     ----------
     split_rank : sequence of n_leaves - 1 numbers
         ``split_rank[i]`` belongs to the boundary between leaf ``i`` and leaf ``i + 1``. In any range of
-        leaves the boundary of lowest rank is split first; of equal ranks, the leftmost.
+        leaves the boundary of lowest rank is split first; ties go to the leftmost.
     """
     before, after = _enclosing_boundaries(split_rank)
     parent, depths = _parents_and_depths(split_rank, before, after)
     start, depth = np.asarray(before, dtype=np.intp) + 1, np.asarray(depths, dtype=np.intp)
     order = np.lexsort((start, depth))
-    node_of_boundary = np.full(len(order) + 1, -1, dtype=np.intp)  # the last entry answers parent -1
+    node_of_boundary = np.full(len(order) + 1, -1, dtype=np.intp)  # the last entry is the parent of the root
     node_of_boundary[order] = np.arange(len(order))
     return Nodes(
         start=start[order],
@@ -48,7 +48,7 @@ def level_order(split_rank: Sequence[float]) -> Nodes:
 
 
 def _enclosing_boundaries(rank: Sequence[float]) -> tuple[list[int], list[int]]:
-    """Nearest boundary on either side that is split earlier (-1 and n where there is none)."""
+    """Return the nearest boundary on either side that is split earlier (-1 and n if there is none)."""
     n = len(rank)
     before, after = [-1] * n, [n] * n
     pending: list[int] = []
@@ -64,7 +64,7 @@ def _enclosing_boundaries(rank: Sequence[float]) -> tuple[list[int], list[int]]:
 def _parents_and_depths(
     rank: Sequence[float], before: list[int], after: list[int]
 ) -> tuple[list[int], list[int]]:
-    """The parent is the later split of the two boundaries that enclose a range (-1 at the root)."""
+    """Return parents and depths; the parent is the later split of the two enclosing boundaries, or -1."""
     n = len(rank)
     parent, depth = [-1] * n, [0] * n
     for i in sorted(range(n), key=lambda i: rank[i]):

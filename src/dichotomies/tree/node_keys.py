@@ -1,4 +1,4 @@
-"""Recognising nodes that split the same classes the same way, in whichever trees they are."""
+"""Identification of nodes that split the same classes the same way, across trees."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class NodeKeys(NamedTuple):
-    """What each node of a tree is known by.
+    """Keys that identify the nodes of a tree.
 
     Attributes
     ----------
     sides : list of pairs of int
-        One number for each side's set of classes, the lower first.
+        Hashes of the class sets of both sides, the lower first.
     is_exchanged : (n_nodes,)
-        Whether the lower number is that of the right side.
+        True if the lower hash is that of the right side.
     """
 
     sides: list[tuple[int, int]]
@@ -30,10 +30,10 @@ class NodeKeys(NamedTuple):
 
 
 def node_keys(tree: ClassTree) -> NodeKeys:
-    """Keys that two nodes over the same classes share if, and only if, they split the same sets of classes.
+    """Return keys that are equal if and only if two nodes over the same classes split the same class sets.
 
-    A set of classes is known by the sum of random numbers of 64 bits, one per class: two different pairs of
-    sets have the same key with a chance of 2 to the power of -128.
+    The hash of a class set is the sum of random 64-bit numbers, one per class: two different pairs of sets
+    collide with probability 2 to the power of -128.
 
     Examples
     --------

@@ -60,7 +60,7 @@ def test_wrong_shapes_are_refused_in_sentences():
         maps.apply(np.zeros((3, 2)).T)
     with pytest.raises(ValueError, match="There are 3 maps, but 1 segments"):
         maps.apply_segments(Segments([1.0], [True], [0, 1]))
-    with pytest.raises(ValueError, match="Offsets must rise from 0 to the number of scores, 1"):
+    with pytest.raises(ValueError, match="Offsets must increase from 0 to the number of scores, 1"):
         Segments([1.0], [True], [0, 2])
     with pytest.raises(ValueError, match="at least 2 folds"):
         cross_fitted_nll(PlattScaling(), Segments([1.0], [True], [0, 1]), n_folds=1)

@@ -1,4 +1,4 @@
-"""Calibration of binary scores: of one scorer, or of all nodes of a tree at once."""
+"""Binary calibrators, for a single scorer or for all nodes of a tree at once."""
 
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
@@ -7,9 +7,9 @@ from dichotomies.calibrators.binary.cross_fitting import cross_fitted_log_odds, 
 from dichotomies.calibrators.binary.isotonic import IsotonicCalibration
 from dichotomies.calibrators.binary.platt import PlattScaling
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
-from dichotomies.calibrators.binary.segments import Segments, row_nll, segment_nll
 from dichotomies.calibrators.binary.temperature import BinaryTemperature
 from dichotomies.calibrators.binary.venn_abers import VennAbers
+from dichotomies.rows.segments import Segments, row_nll, segment_nll
 
 __all__ = [
     "BINARY",

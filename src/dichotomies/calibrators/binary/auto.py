@@ -1,4 +1,4 @@
-"""The method that pays at each node, or none."""
+"""Selection of a calibration method, or none, at each node."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from dichotomies.calibrators.binary.cross_fitting import cross_fitted_log_odds
 from dichotomies.calibrators.binary.isotonic import IsotonicCalibration
 from dichotomies.calibrators.binary.platt import PlattScaling
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
-from dichotomies.calibrators.binary.segments import row_nll
 from dichotomies.calibrators.binary.temperature import BinaryTemperature
+from dichotomies.rows.segments import row_nll
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray
-    from dichotomies.calibrators.binary.segments import Segments
+    from dichotomies.rows.segments import Segments
 
-#: From the stiffest to the most flexible, with the rows that either side must have.
-LADDER: tuple[tuple[BinaryCalibrator, int], ...] = (
+#: Methods from least to most flexible, with the minimum number of rows on each side.
+CANDIDATES: tuple[tuple[BinaryCalibrator, int], ...] = (
     (BinaryTemperature(), 2),
     (PlattScaling(), 2),
     (BetaCalibration(), 10),
@@ -32,20 +32,19 @@ LADDER: tuple[tuple[BinaryCalibrator, int], ...] = (
 class Auto(BinaryCalibrator):
     """Chooses none, temperature, Platt, beta or isotonic at each node by cross-fitted log-loss.
 
-    Going from the stiffest to the most flexible, a method replaces the one chosen so far where its
-    log-loss on rows it was not fitted to is lower by more than `margin` standard errors of the
-    difference. The log-loss is taken against Platt's targets, ``(N+ + 1) / (N+ + 2)`` and
-    ``1 / (N- + 2)``: a node whose few rows are all on the right side has not shown that scores of 100
-    are right, and this charges them for the error that has not been seen yet. Temperature and Platt
-    need 2 rows on either side, beta 10, isotonic 100. Which method a node got is in ``names`` of the
-    `ScoreMaps`.
+    Going from the least to the most flexible, a method replaces the current one if its cross-fitted
+    log-loss is lower by more than `margin` standard errors of the difference. The log-loss is computed
+    against Platt's targets, ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)``, which penalise extreme scores at
+    nodes with few rows: a small sample without errors does not justify a score of 100. Temperature and
+    Platt need 2 rows on either side, beta 10, isotonic 100. The method chosen at each node is in ``names``
+    of the `ScoreMaps`.
 
     Parameters
     ----------
     n_folds : int
-        Number of folds of the comparison.
+        Number of folds for cross-fitting.
     margin : float
-        Standard errors by which a more flexible method must win.
+        Number of standard errors by which a more flexible method must improve.
 
     Examples
     --------
@@ -66,17 +65,17 @@ class Auto(BinaryCalibrator):
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
-        weighty = segments.row_weights > 0
+        has_weight = segments.row_weights > 0
         smaller_side = np.minimum(
-            segments.count(segments.targets & weighty), segments.count(~segments.targets & weighty)
+            segments.count(segments.targets & has_weight), segments.count(~segments.targets & has_weight)
         )
         maps = ScoreMaps.identity(len(segments))
         loss = _soft_nll(segments.scores, segments)
-        for calibrator, needed in LADDER:
-            maps, loss = self._climb(calibrator, segments, smaller_side >= needed, maps, loss)
+        for calibrator, needed in CANDIDATES:
+            maps, loss = self._compare(calibrator, segments, smaller_side >= needed, maps, loss)
         return maps
 
-    def _climb(
+    def _compare(
         self,
         calibrator: BinaryCalibrator,
         segments: Segments,
@@ -84,7 +83,7 @@ class Auto(BinaryCalibrator):
         maps: ScoreMaps,
         loss: FloatArray,
     ) -> tuple[ScoreMaps, FloatArray]:
-        """The maps and their cross-fitted losses (n,) after this calibrator had its chance."""
+        """Return the maps and their cross-fitted losses (n,) after comparison with one more method."""
         if not allowed.any():
             return maps, loss
         sizes = np.diff(segments.offsets)
@@ -92,12 +91,12 @@ class Auto(BinaryCalibrator):
         new_loss = loss.copy()
         log_odds = cross_fitted_log_odds(calibrator, tried, self.n_folds)
         new_loss[np.repeat(allowed, sizes)] = _soft_nll(log_odds, tried)
-        better = allowed & self._wins(loss - new_loss, segments)
+        better = allowed & self._improves(loss - new_loss, segments)
         maps = calibrator.fit_segments(segments).where(better, maps)
         return maps, np.where(np.repeat(better, sizes), new_loss, loss)
 
-    def _wins(self, gain: FloatArray, segments: Segments) -> BoolArray:
-        """Where the summed gain exceeds its margin; ``sum w (g - mean g)^2`` estimates its variance."""
+    def _improves(self, gain: FloatArray, segments: Segments) -> BoolArray:
+        """Return the segments whose gain exceeds the margin, with variance ``sum w (g - mean g)^2``."""
         total, square = segments.sums(gain), segments.sums(gain**2)
         weight = np.maximum(segments.sums(np.ones_like(gain)), np.finfo(float).tiny)
         variance = np.maximum(square - total**2 / weight, 0.0)
@@ -106,7 +105,7 @@ class Auto(BinaryCalibrator):
 
 
 def _soft_nll(log_odds: FloatArray, segments: Segments) -> FloatArray:
-    """Negative log-likelihood (n,) of Platt's targets t: ``log(1 + exp(z)) - t z``."""
+    """Return the negative log-likelihood (n,) of Platt's targets t: ``log(1 + exp(z)) - t z``."""
     positive = segments.sums(segments.targets.astype(np.float64))
     negative = segments.sums((~segments.targets).astype(np.float64))
     doubt = np.repeat(

@@ -1,4 +1,4 @@
-"""What every binary calibrator is: one kernel for all nodes, and an estimator for a single scorer."""
+"""Base class of binary calibrators: fitted to one scorer, or by one kernel call to all nodes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.registry import Registry
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
-from dichotomies.calibrators.binary.segments import Segments
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import Part, declares
+from dichotomies.rows.segments import Segments
 
 if TYPE_CHECKING:
     from typing import Self
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @declares(maps_=Part(ScoreMaps, n_maps=1))
 class BinaryCalibrator(BaseEstimator, ABC):
-    """Base class of binary calibrators. A subclass says how, in `fit_segments`.
+    """Base class of binary calibrators; subclasses implement `fit_segments`.
 
     Attributes
     ----------
@@ -59,9 +59,9 @@ class BinaryCalibrator(BaseEstimator, ABC):
         Parameters
         ----------
         scores : array of shape (n,)
-            Finite scores, preferably log-odds of the positive label, of rows the scorer has not seen.
+            Finite scores, preferably log-odds of the positive label, of rows held out from its training.
         y : array of shape (n,)
-            Two labels; the larger is the positive one. One label is enough if it is a boolean, 0 or 1.
+            Two labels; the larger is the positive one. A single label is accepted if it is a boolean, 0 or 1.
         sample_weight : array of shape (n,), optional
             Weights >= 0.
 
@@ -76,14 +76,14 @@ class BinaryCalibrator(BaseEstimator, ABC):
         return self
 
     def predict_log_odds(self, scores: npt.ArrayLike) -> FloatArray:
-        """Calibrated log-odds (n,) of the positive label."""
+        """Return the calibrated log-odds (n,) of the positive label."""
         check_is_fitted(self, "maps_")
         column = _checked_scores(scores).reshape(-1, 1).copy()
         self.maps_.apply(column)
         return column[:, 0]
 
     def predict_proba(self, scores: npt.ArrayLike) -> FloatArray:
-        """Calibrated probabilities (n, 2) of the negative and the positive label."""
+        """Return the calibrated probabilities (n, 2) of the negative and the positive label."""
         log_odds = self.predict_log_odds(scores)
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 
@@ -110,7 +110,7 @@ def _checked_weights(sample_weight: npt.ArrayLike) -> FloatArray:
 
 
 def _two_sides(y: LabelArray) -> tuple[LabelArray, BoolArray]:
-    """Labels (negative, positive) and which rows are positive."""
+    """Return the labels (negative, positive) and the mask of positive rows."""
     if y.ndim != 1:
         raise ValueError(f"y must be one label per row, of shape (n,); got shape {y.shape}.")
     labels = np.unique(y)
@@ -119,6 +119,6 @@ def _two_sides(y: LabelArray) -> tuple[LabelArray, BoolArray]:
     if len(labels) != 2:
         raise ValueError(
             f"A binary calibrator needs two labels; y has {len(labels)}: {labels[:5].tolist()}. "
-            "Where only one side occurs, give booleans or 0 and 1, so that it is known which side it is."
+            "If only one label occurs, give booleans or 0 and 1, which identify the positive one."
         )
     return labels, y == labels[1]

@@ -1,4 +1,4 @@
-"""Beta calibration: curves that contain the identity and can bend either end."""
+"""Beta calibration: a three-parameter family that contains the identity."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 
 if TYPE_CHECKING:
-    from dichotomies.calibrators.binary.segments import Segments
+    from dichotomies.rows.segments import Segments
 
 
 @BINARY.register("beta")
 class BetaCalibration(BinaryCalibrator):
-    """Log-odds ``a log p - b log(1 - p) + c`` of the scores' p, with a and b >= 0, by maximum likelihood.
+    """Beta calibration: log-odds ``a log p - b log(1 - p) + c`` with a, b >= 0, by maximum likelihood.
 
-    Scores are log-odds: ``p = 1 / (1 + exp(-score))``. A negative a or b is dropped and the others
-    are fitted again, as in the paper. The targets are Platt's, as in `PlattScaling`, so that the
-    parameters are finite. With a = b this is Platt scaling.
+    Scores are log-odds: ``p = 1 / (1 + exp(-score))``. A negative a or b is set to 0 and the others are
+    refitted, as in the paper. Platt's targets, as in `PlattScaling`, keep the parameters finite. With a = b
+    this is Platt scaling.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What a calibrator is worth on rows it was not fitted to."""
+"""Cross-fitted scores and losses of binary calibrators."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dichotomies._kernels.score_maps import deal_folds
-from dichotomies.calibrators.binary.segments import segment_nll
+from dichotomies.rows.segments import segment_nll
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.calibrators.binary.base import BinaryCalibrator
-    from dichotomies.calibrators.binary.segments import Segments
+    from dichotomies.rows.segments import Segments
 
 
 def folds(segments: Segments, n_folds: int) -> IntArray:
-    """The fold (n,) of every row: shuffled, the same on every call, each side of a segment spread evenly."""
+    """Return the fold (n,) of every row: shuffled with a fixed seed, stratified by segment and target."""
     if n_folds < 2:
         raise ValueError(f"Cross-fitting needs at least 2 folds; got {n_folds}.")
     fold = np.empty(len(segments.scores), dtype=np.intp)
@@ -25,7 +25,7 @@ def folds(segments: Segments, n_folds: int) -> IntArray:
 
 
 def cross_fitted_log_odds(calibrator: BinaryCalibrator, segments: Segments, n_folds: int = 5) -> FloatArray:
-    """Log-odds (n,) of every score under a map fitted on the other folds of its own segment."""
+    """Return the log-odds (n,) of every score under a map fitted on the other folds of its segment."""
     fold = folds(segments, n_folds)
     log_odds = np.empty(len(segments.scores))
     for f in range(n_folds):
@@ -36,18 +36,18 @@ def cross_fitted_log_odds(calibrator: BinaryCalibrator, segments: Segments, n_fo
 
 
 def cross_fitted_nll(calibrator: BinaryCalibrator, segments: Segments, n_folds: int = 5) -> FloatArray:
-    """Weighted NLL (m,) of each segment, every row calibrated by a map fitted without it.
+    """Return the cross-fitted, weighted NLL (m,) of each segment.
 
-    Compare it with ``segment_nll(segments.scores, segments)``, the cost without calibration.
+    Compare it with ``segment_nll(segments.scores, segments)``, the NLL without calibration.
 
     Parameters
     ----------
     calibrator : BinaryCalibrator
-        The method.
+        The calibration method.
     segments : Segments
         The scores of m nodes.
     n_folds : int
-        Number of folds. A segment may have fewer rows; a row without others is left as it is.
+        Number of folds. A segment may have fewer rows; the only row of a segment is left uncalibrated.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Isotonic regression that never answers 0 or 1."""
+"""Isotonic regression with probabilities strictly between 0 and 1."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 
 if TYPE_CHECKING:
-    from dichotomies.calibrators.binary.segments import Segments
+    from dichotomies.rows.segments import Segments
 
 
 @BINARY.register("isotonic")
 class IsotonicCalibration(BinaryCalibrator):
-    """The best non-decreasing curve, with finite log-odds where scikit-learn's would be 0 or 1.
+    """Isotonic regression with finite log-odds where scikit-learn's would be infinite.
 
-    Equal scores are pooled; between blocks the probability is interpolated, outside the range it is
-    that of the outermost block, as scikit-learn does. The rule for certainty: a block of weight n that
-    would answer 0 answers ``1 / (n + 2)``, or its neighbour's value if that is less; one that would
-    answer 1 answers ``(n + 1) / (n + 2)``, or its neighbour's value if that is more. With only one side
-    present the answer is therefore Laplace's. All other blocks answer their share of positive rows.
+    Equal scores are pooled; the probability is interpolated between blocks and constant outside the range,
+    as in scikit-learn. Blocks of weight n without positive rows get ``1 / (n + 2)``, or the next block's
+    value if that is lower; blocks without negative rows get ``(n + 1) / (n + 2)``, or the previous block's
+    value if that is higher. With one side absent this is Laplace's rule of succession. All other blocks get
+    their share of positive rows.
 
     References
     ----------

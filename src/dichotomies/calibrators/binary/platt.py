@@ -1,4 +1,4 @@
-"""Platt scaling: a logistic curve over the scores."""
+"""Platt scaling: a logistic function of the score."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 
 if TYPE_CHECKING:
-    from dichotomies.calibrators.binary.segments import Segments
+    from dichotomies.rows.segments import Segments
 
 
 @BINARY.register("platt")
 class PlattScaling(BinaryCalibrator):
-    """Slope and intercept over the scores, by maximum likelihood with Platt's prior-corrected targets.
+    """Platt scaling: slope and intercept by maximum likelihood with Platt's prior-corrected targets.
 
-    The targets are ``(N+ + 1) / (N+ + 2)`` on the positive side and ``1 / (N- + 2)`` on the other, so
-    that the parameters are finite under perfect separation and with one side absent. Scores that are
-    all equal get slope 0. The slope is negative where positive rows have the lower scores.
+    The targets are ``(N+ + 1) / (N+ + 2)`` on the positive side and ``1 / (N- + 2)`` on the other, which
+    keeps the parameters finite under perfect separation and with one side absent. If all scores are equal,
+    the slope is 0. It is negative if positive rows have lower scores.
 
     References
     ----------

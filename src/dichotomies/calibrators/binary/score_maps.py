@@ -1,4 +1,4 @@
-"""The fitted calibrators of many nodes as a handful of flat arrays."""
+"""Fitted binary calibrators of many nodes, as flat arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies.calibrators.binary.segments import Segments
+    from dichotomies.rows.segments import Segments
 
 IDENTITY = "none"
 
@@ -38,22 +38,22 @@ IDENTITY = "none"
 )
 @dataclass(frozen=True, eq=False)
 class ScoreMaps:
-    """m maps from score to calibrated log-odds, each of one of four kinds.
+    """Maps from score to calibrated log-odds, one for each of m nodes, each of one of four kinds.
 
     Parameters
     ----------
     kinds : int8 array of shape (m,)
         0: ``a s + b``. 1: ``a log p - b log(1 - p) + c`` with ``p = 1 / (1 + exp(-s))``. 2: log-odds of
-        a probability that is linear between knots and constant outside them. 3: likewise, but constant
-        from each knot up to the next.
+        a probability that is linear between knots and constant outside them. 3: log-odds of a probability
+        that is constant from each knot up to the next.
     parameters : array of shape (m, 3)
         a, b, c.
     knot_offsets : integer array of shape (m + 1,)
-        Where each map's knots begin and end.
+        Start and end of each map's knots.
     knot_scores, knot_probabilities : arrays of shape (n_knots,)
         The knots, by increasing score in each map.
     names : string array of shape (m,)
-        The method each map comes from; ``"none"`` for the identity.
+        The calibration method of each map; ``"none"`` for the identity.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class ScoreMaps:
 
     @classmethod
     def identity(cls, m: int) -> ScoreMaps:
-        """Make m maps that leave scores as they are."""
+        """Make m identity maps."""
         return cls._parametric(AFFINE, np.tile([1.0, 0.0, 0.0], (m, 1)), IDENTITY)
 
     @classmethod
@@ -101,7 +101,7 @@ class ScoreMaps:
     def knots(
         cls, offsets: IntArray, scores: FloatArray, probabilities: FloatArray, name: str, *, steps: bool
     ) -> ScoreMaps:
-        """Make maps from knots; a map without knots is the identity. What lies behind the last is cut off."""
+        """Make maps from knots, dropping any after the last offset; a map without knots is the identity."""
         has_knots = np.diff(offsets) > 0
         kinds = np.where(has_knots, STEPS if steps else LINEAR, AFFINE).astype(np.int8)
         parameters = np.tile([1.0, 0.0, 0.0], (len(kinds), 1))
@@ -113,7 +113,7 @@ class ScoreMaps:
         return len(self.kinds)
 
     def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Give all arrays by name; ``ScoreMaps(**arrays)`` is the same maps again."""
+        """Return all arrays by name; ``ScoreMaps(**arrays)`` restores the maps."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def apply(self, scores: FloatArray) -> None:
@@ -125,7 +125,7 @@ class ScoreMaps:
         apply_to_columns(*self._flat, scores)
 
     def apply_segments(self, segments: Segments) -> FloatArray:
-        """Calibrated log-odds (n,) of segments' scores; segment k belongs to map k."""
+        """Return the calibrated log-odds (n,) of the segments' scores; segment k belongs to map k."""
         if len(segments) != len(self):
             raise ValueError(f"There are {len(self)} maps, but {len(segments)} segments.")
         out = segments.scores.copy()
@@ -133,7 +133,7 @@ class ScoreMaps:
         return out
 
     def where(self, chosen: BoolArray, other: ScoreMaps) -> ScoreMaps:
-        """Map k of these where chosen[k], else map k of the other."""
+        """Return map k of self if chosen[k], else map k of the other."""
         chosen = np.asarray(chosen, dtype=bool)
         sizes = np.where(chosen, np.diff(self.knot_offsets), np.diff(other.knot_offsets))
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
@@ -149,7 +149,7 @@ class ScoreMaps:
         )
 
     def identity_where_empty(self, segments: Segments) -> ScoreMaps:
-        """These maps, but the identity where a segment has no rows to learn from."""
+        """Return these maps, with the identity for segments without rows."""
         has_rows = segments.n_rows > 0
         return self if has_rows.all() else self.where(has_rows, ScoreMaps.identity(len(self)))
 

@@ -1,4 +1,4 @@
-"""Temperature scaling of log-odds: one parameter, the sign of every score stays."""
+"""Temperature scaling of log-odds: one positive factor."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 
 if TYPE_CHECKING:
-    from dichotomies.calibrators.binary.segments import Segments
+    from dichotomies.rows.segments import Segments
 
 
 @BINARY.register("temperature")
 class BinaryTemperature(BinaryCalibrator):
-    """One factor >= 0 for all log-odds, by maximum likelihood: right for scores that are only too sure.
+    """Temperature scaling: one factor >= 0 for all log-odds, by maximum likelihood.
 
-    The targets are Platt's, as in `PlattScaling`, so that the factor is finite where all scores have
-    the right sign. Where the likelihood asks for a negative factor it is 0; where all scores are 0
-    it is 1.
+    It suits scores that are only over- or under-confident. Platt's targets, as in `PlattScaling`, keep the
+    factor finite if all scores have the right sign. A factor that would be negative is set to 0; if all
+    scores are 0, it is 1.
 
     References
     ----------

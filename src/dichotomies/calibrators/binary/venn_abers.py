@@ -1,4 +1,4 @@
-"""Venn-Abers: isotonic regression that takes the score in question into account."""
+"""Venn-Abers calibration: isotonic regression with the test score included."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 
 if TYPE_CHECKING:
-    from dichotomies.calibrators.binary.segments import Segments
+    from dichotomies.rows.segments import Segments
 
 
 @BINARY.register("venn-abers")
 class VennAbers(BinaryCalibrator):
-    """Isotonic regression with the score added once on either side, merged to minimise log-loss regret.
+    """Venn-Abers: isotonic regression with the test score added to either side, merged by log-loss regret.
 
-    With p0 and p1 the values at the score once it has been added as a negative and as a positive row,
-    the answer is ``p1 / (1 - p0 + p1)``, which is never 0 or 1. It is constant between neighbouring
-    calibration scores and does not decrease.
+    With p0 and p1 the isotonic values at the score after adding it as a negative and as a positive row, the
+    probability is ``p1 / (1 - p0 + p1)``, which is never 0 or 1. It is a non-decreasing step function,
+    constant between neighbouring calibration scores.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""External calibration: class log-probabilities in, better ones out; one file per family."""
+"""External calibration of class log-probabilities, one file per family."""
 
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 

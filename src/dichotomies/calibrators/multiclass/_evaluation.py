@@ -1,7 +1,7 @@
-"""Negative log-likelihood of ``softmax(scale * x + bias)`` with its derivatives, over all rows.
+"""Negative log-likelihood of ``softmax(scale * x + bias)`` and its derivatives, summed over rows.
 
 Small problems are evaluated in double precision, large ones in single precision by a kernel whose blocks
-are added up in double precision. The blocks depend on the shape alone and are added in order, so the
+are accumulated in double precision. The blocks depend on the shape alone and are added in order, so the
 result does not depend on the number of threads.
 """
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
     SingleArray = npt.NDArray[np.float32]
 
-#: Entries (rows times classes) up to which double precision is used.
+#: Maximum number of entries (rows times classes) evaluated in double precision.
 DOUBLE_UP_TO = 2**21
 
 _TASKS = 16
-_SINGLE_ROWS = 128  # summed in single precision before they are added to the double-precision sums
+_SINGLE_ROWS = 128  # accumulated in single precision before they are added to the double-precision sums
 
 
 @dataclass
 class Likelihood:
-    """The negative log-likelihood of some rows, as a function of a scale and a bias for each class."""
+    """Negative log-likelihood of some rows, as a function of a scale and a bias per class."""
 
     rows: CalibrationRows
     n_jobs: int | None = None
@@ -44,7 +44,7 @@ class Likelihood:
     def __post_init__(self) -> None:
         n_rows, n_classes = self.rows.shape
         self.single = n_rows * n_classes > DOUBLE_UP_TO
-        #: Relative error of a value.
+        #: Relative rounding error of a value.
         self.noise = 3e-7 if self.single else 1e-14
         step = -(-n_rows // (_TASKS if self.single else 1))
         self._tasks = [(slice(i, min(i + step, n_rows)),) for i in range(0, n_rows, step)]
@@ -55,9 +55,9 @@ class Likelihood:
     def class_sums(
         self, scale: FloatArray, bias: FloatArray, *, curvature: bool = True
     ) -> tuple[float, FloatArray]:
-        """Value, and the weighted sums over rows of p, p x and p (1 - p) times 1, x and x^2, by class.
+        """Return the value and, by class, the weighted row sums of p, p x and p (1 - p) times 1, x and x^2.
 
-        Without `curvature` the last three may be left at zero.
+        Without `curvature`, the last three may be left at zero.
         """
         single = scale.astype(np.float32), bias.astype(np.float32)
 
@@ -70,7 +70,7 @@ class Likelihood:
         return sum(value for value, _ in parts), np.sum([sums for _, sums in parts], axis=0)
 
     def scale_sums(self, scale: float) -> tuple[float, float, float]:
-        """Value and first and second derivative in one scale common to all classes, biases zero."""
+        """Return the value and its first and second derivative in one common scale, with zero biases."""
         n_classes = self.rows.shape[1]
         single = np.full(n_classes, scale, dtype=np.float32), np.zeros(n_classes, dtype=np.float32)
 
@@ -88,7 +88,7 @@ class Likelihood:
         return run(task, self._tasks, n_jobs=self.n_jobs, shared_memory=True)
 
     def _given(self, rows: slice) -> tuple[Any, SingleArray, SingleArray, IntArray, SingleArray]:
-        """What kernels are told about some rows."""
+        """Return the arguments that kernels take for some rows."""
         codes, weight = self.rows.codes[rows], self._weight[rows]
         return self.rows.raw[rows], self._shift[rows], self._floor[rows], codes, weight
 
@@ -130,7 +130,7 @@ class Likelihood:
 
 
 def _softmax(z: FloatArray, codes: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Logarithm of each row's normaliser, each row's own entry, and the softmax, which replaces z."""
+    """Return each row's log normaliser, its true class's entry, and the softmax, which overwrites z."""
     own = z[np.arange(len(z)), codes]
     top = z.max(axis=1)
     z -= top[:, None]

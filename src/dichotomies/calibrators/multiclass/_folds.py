@@ -1,4 +1,4 @@
-"""Folds for choosing among calibrators: balanced, without chance, and the same for equal rows."""
+"""Deterministic, stratified folds for model selection, with equal rows in the same fold."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def balanced_folds(rows: CalibrationRows, n_folds: int) -> IntArray:
-    """The fold of each row: rows are dealt out class by class, in an order that looks random.
+    """Return the fold of each row: rows are assigned class by class, in a pseudo-random order.
 
-    The order comes from the digits of the row itself. So equal rows stay together, a row given twice is no
-    help in predicting itself, doubling a weight is the same as giving the row twice, and the order of the
-    columns does not matter. Rows of weight zero are put into fold 0.
+    The order is a hash of the row's entries. Equal rows are therefore in the same fold, so a duplicate
+    cannot leak into its own training set; doubling a weight is equivalent to duplicating the row, and the
+    order of the columns does not matter. Rows of weight zero are put into fold 0.
     """
     counted = rows.weight > 0
     n_classes = rows.shape[1]

@@ -1,7 +1,7 @@
-"""Minimising a smooth convex function whose curvature is known block by block: preconditioned L-BFGS.
+"""Preconditioned L-BFGS for smooth convex functions with block-diagonal curvature.
 
-The inverse of the curvature blocks takes the place of the multiple of the identity that L-BFGS starts its
-two-loop recursion from, so most steps of length 1 are accepted: one evaluation an iteration.
+The inverse of the curvature blocks replaces the multiple of the identity that starts the two-loop
+recursion, so most steps of length 1 are accepted: one evaluation per iteration.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 
 from dichotomies._common.typing import FloatArray
 
-#: Multiplies by an approximate inverse of the curvature.
+#: Multiplies by an approximate inverse Hessian.
 Solve: TypeAlias = Callable[[FloatArray], FloatArray]
 
-#: From parameters to value, gradient and approximate inverse curvature.
+#: Maps parameters to value, gradient and approximate inverse Hessian.
 Objective: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray, Solve]]
 
 _MEMORY = 12
@@ -28,7 +28,7 @@ _HALVINGS = 20
 
 @dataclass
 class Minimum:
-    """Where the minimisation stopped."""
+    """Result of the minimisation."""
 
     x: FloatArray
     value: float
@@ -38,7 +38,7 @@ class Minimum:
 
 @dataclass
 class _Memory:
-    """The last steps and the changes of the gradient along them."""
+    """The last steps and the corresponding changes of the gradient."""
 
     pairs: deque[tuple[FloatArray, FloatArray, float]] = field(default_factory=lambda: deque(maxlen=_MEMORY))
 
@@ -48,7 +48,7 @@ class _Memory:
             self.pairs.append((step, change, 1 / product))
 
     def direction(self, gradient: FloatArray, solve: Solve) -> FloatArray:
-        """The two-loop recursion (Nocedal & Wright, algorithm 7.4)."""
+        """Return the search direction by the two-loop recursion (Nocedal & Wright, algorithm 7.4)."""
         q = gradient.copy()
         factors = []
         for step, change, rho in reversed(self.pairs):
@@ -61,18 +61,18 @@ class _Memory:
 
 
 def minimise(objective: Objective, x: FloatArray, *, tol: float, noise: float, max_iter: int) -> Minimum:
-    """Minimise from `x` until a step promises to gain less than `tol`.
+    """Minimise from `x` until the predicted decrease is below `tol`.
 
     Parameters
     ----------
     objective : callable
-        Gives value, gradient and a preconditioner.
+        Returns value, gradient and preconditioner.
     tol : float
-        In the unit of the objective's value: half the slope along the direction of the next step.
+        In the unit of the objective: half the slope along the next search direction.
     noise : float
-        Relative rounding error of a value; an increase below it is not held against a step.
+        Relative rounding error of a value; increases below it are accepted.
     max_iter : int
-        Iterations allowed.
+        Maximum number of iterations.
 
     Returns
     -------
@@ -87,10 +87,10 @@ def minimise(objective: Objective, x: FloatArray, *, tol: float, noise: float, m
             return Minimum(x, value, iteration, converged=True)
         found = _step(objective, x, value, direction, gain, noise)
         if found is None and memory.pairs:
-            memory.pairs.clear()  # what was remembered misleads: begin anew from here
+            memory.pairs.clear()  # restart from the preconditioned gradient
             continue
         if found is None:
-            # nothing lower can be told apart: an optimum if the promised gain is lost in rounding
+            # no lower value is distinguishable: converged if the predicted decrease is below rounding error
             return Minimum(x, value, iteration, converged=gain < 2 * max(tol, 10 * noise * abs(value)))
         step, value, new_gradient, solve = found
         memory.add(step, new_gradient - gradient)
@@ -101,7 +101,7 @@ def minimise(objective: Objective, x: FloatArray, *, tol: float, noise: float, m
 def _step(
     objective: Objective, x: FloatArray, value: float, direction: FloatArray, gain: float, noise: float
 ) -> tuple[FloatArray, float, FloatArray, Solve] | None:
-    """The first step, halved as often as needed, that lowers the value enough."""
+    """Backtracking line search: return the first halved step with sufficient decrease, or None."""
     length = 1.0
     for _ in range(_HALVINGS):
         step = length * direction

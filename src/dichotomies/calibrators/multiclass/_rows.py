@@ -1,8 +1,8 @@
-"""Log-probabilities as calibrators read them: normalised, finite by a stated rule, block by block.
+"""Log-probabilities as read by calibrators: normalised and finite, block by block.
 
-Entries below -100, minus infinity among them, are read as -100. No finite number of rows proves a class that
-improbable, and a factor fitted to the log-probabilities of -1e9 that naive Bayes can give would leave nothing
-of the differences that matter.
+Entries below -100, minus infinity included, are read as -100. No finite sample supports a lower probability,
+and a scale fitted to log-probabilities such as the -1e9 of naive Bayes would erase the differences that
+matter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     RealArray = npt.NDArray[Any]
 
-#: What lower log-probabilities are read as.
+#: Lower bound on log-probabilities; lower entries are read as this.
 LOWEST = -100.0
 
 _BLOCK_BYTES = 256 * 2**10
@@ -37,21 +37,21 @@ def row_blocks(n_rows: int, n_classes: int) -> Iterator[slice]:
 
 
 def normalise(z: FloatArray) -> FloatArray:
-    """Subtract from every row, in place, the logarithm of the sum of its exponentials."""
+    """Subtract the log-sum-exp of every row, in place."""
     z -= z.max(axis=1, keepdims=True)
     z -= np.log(np.exp(z).sum(axis=1, keepdims=True))
     return z
 
 
 def shift_and_floor(raw: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What to subtract from each row to normalise it, and what lower entries are then raised to.
+    """Return each row's log normaliser, and the lower bound of its entries after normalisation.
 
     Raises
     ------
     ValueError
-        If an entry is NaN or plus infinity, or a row has no finite entry; the sentence names the row.
+        If an entry is NaN or plus infinity, or a row has no finite entry; the message names the row.
     """
-    top = raw.max(axis=1)  # NaN if there is one
+    top = raw.max(axis=1)  # NaN if the row contains one
     if not np.isfinite(top).all():
         row = int(np.argmin(np.isfinite(top)))
         what = {True: "NaN", False: "no finite entry" if top[row] < 0 else "infinity"}[
@@ -64,8 +64,8 @@ def shift_and_floor(raw: FloatArray) -> tuple[FloatArray, FloatArray]:
     return shift, np.full(len(raw), LOWEST)
 
 
-def readable(raw: RealArray) -> FloatArray:
-    """A normalised copy in double precision, every entry finite."""
+def normalised(raw: RealArray) -> FloatArray:
+    """Return a normalised, finite copy in double precision."""
     x = np.array(raw, dtype=np.float64, order="C")
     shift, floor = shift_and_floor(x)
     x -= shift[:, None]
@@ -75,7 +75,7 @@ def readable(raw: RealArray) -> FloatArray:
 def log_odds(x: FloatArray) -> FloatArray:
     """Turn log-probabilities into log-odds ``log p - log(1 - p)``, in place.
 
-    Where p is next to 1, 1 - p is summed from the other classes, so nothing is lost to rounding.
+    For p near 1, 1 - p is the sum over the other classes, to avoid cancellation.
     """
     rows = np.arange(len(x))
     best = x.argmax(axis=1)
@@ -90,10 +90,10 @@ def log_odds(x: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class CalibrationRows:
-    """The rows a calibrator is fitted on; the log-probabilities stay as they were given.
+    """Rows that a calibrator is fitted to, with the log-probabilities stored as given.
 
-    Read as ``max(raw - shift, floor)``, which is what `block` does in double precision and the kernels
-    in single.
+    They are read as ``max(raw - shift, floor)``, by `block` in double precision and by the kernels in single
+    precision.
     """
 
     raw: RealArray
@@ -104,7 +104,7 @@ class CalibrationRows:
 
     @classmethod
     def read(cls, raw: RealArray, codes: IntArray, weight: FloatArray) -> CalibrationRows:
-        """Look at every row once, for its normalising constant and whatever is not finite."""
+        """Validate every row and compute its normalising constant."""
         shift, floor = np.empty(len(raw)), np.empty(len(raw))
         for rows in row_blocks(*raw.shape):
             shift[rows], floor[rows] = shift_and_floor(raw[rows].astype(np.float64))
@@ -117,16 +117,16 @@ class CalibrationRows:
         return n_rows, n_classes
 
     def block(self, rows: slice) -> FloatArray:
-        """Normalised, finite log-probabilities of some rows, as a new array."""
+        """Return the normalised, finite log-probabilities of some rows, as a new array."""
         x: FloatArray = self.raw[rows] - self.shift[rows, None]
         return np.maximum(x, self.floor[rows, None], out=x)
 
     def dense(self) -> FloatArray:
-        """All of them at once."""
+        """Return the normalised, finite log-probabilities of all rows."""
         return self.block(slice(None))
 
     def as_log_odds(self) -> CalibrationRows:
-        """The same rows with log-odds in the place of log-probabilities: a copy in double precision."""
+        """Return the rows with log-odds in place of log-probabilities: a copy in double precision."""
         x = self.dense()
         for rows in row_blocks(*x.shape):
             log_odds(x[rows])
@@ -134,7 +134,7 @@ class CalibrationRows:
         return CalibrationRows(x, self.codes, self.weight, np.zeros(n_rows), np.full(n_rows, _NO_FLOOR))
 
     def take(self, chosen: BoolArray) -> CalibrationRows:
-        """Some of the rows."""
+        """Return the rows where `chosen` is True."""
         codes, weight = self.codes[chosen], self.weight[chosen]
         return CalibrationRows(self.raw[chosen], codes, weight, self.shift[chosen], self.floor[chosen])
 
@@ -145,22 +145,22 @@ class CalibrationRows:
 
     @cached_property
     def own_sums(self) -> FloatArray:
-        """For each class, the weighted sum of its own rows' entries for it."""
+        """Weighted sum, for each class, of its own column over its own rows."""
         return np.bincount(self.codes, self.weight * self.own, self.raw.shape[1]).astype(np.float64)
 
     @cached_property
     def own(self) -> FloatArray:
-        """What each row says of its own class."""
+        """Entry of each row in the column of its true class."""
         own = self.raw[np.arange(len(self.raw)), self.codes] - self.shift
         return np.maximum(own, self.floor)
 
     @cached_property
     def own_blocks(self) -> FloatArray:
-        """For each class, the weighted sums over its own rows of x^2, x and 1, x what they say of it."""
+        """Weighted sums, for each class, of x^2, x and 1 over its own rows, x the entry in its column."""
         squares = np.bincount(self.codes, self.weight * self.own**2, self.raw.shape[1])
         return np.array([squares, self.own_sums, self.class_weight])
 
     @property
     def total_weight(self) -> float:
-        """Sum of all weights: the number of rows, where every row counts once."""
+        """Sum of all weights; the number of rows if unweighted."""
         return float(self.weight.sum())

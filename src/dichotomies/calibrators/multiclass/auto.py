@@ -1,4 +1,4 @@
-"""The calibrator that predicts best: chosen by cross-validation on the calibration rows."""
+"""Selection of a calibrator by cross-validated NLL."""
 
 from __future__ import annotations
 
@@ -21,40 +21,39 @@ if TYPE_CHECKING:
 
 @savable("no-calibration", Estimator())
 class NoCalibration(MulticlassCalibrator):
-    """Leaves probabilities as they are, but for minus infinity, which it reads as all calibrators do."""
+    """No calibration: probabilities stay unchanged, except that log-probabilities below -100 become -100."""
 
     def fit_rows(self, rows: CalibrationRows) -> None:
-        """Nothing to learn."""
+        """Do nothing."""
 
     def scores(self, x: FloatArray) -> FloatArray:
-        """The log-probabilities."""
+        """Return the log-probabilities."""
         return x
 
 
 @MULTICLASS.register("auto")
 class AutoCalibration(MulticlassCalibrator):
-    """The simplest of several calibrators that is as good as the best, by cross-validated NLL.
+    """The simplest of several calibrators within one standard error of the best, by cross-validated NLL.
 
-    Every candidate is fitted on the other folds and judged on each fold. Candidates are ordered from
-    simple to rich; a richer one replaces a simpler one only if its mean NLL is lower by more than one
-    standard error of the difference, so that few rows choose something simple, or nothing at all.
-    Folds are dealt out without chance, and equal rows stay together.
+    Candidates are ordered from simple to flexible. A more flexible one replaces a simpler one only if its
+    mean held-out NLL is lower by more than one standard error of the difference, so that small samples
+    select a simple method, or none. Folds are deterministic, and equal rows are in the same fold.
 
     Parameters
     ----------
     candidates : sequence of names, default=("none", "temperature", "vector", "isotonic")
-        From simple to rich; "none" leaves the probabilities as they are.
+        From simple to flexible; "none" leaves the probabilities unchanged.
     cv : int, default=3
         Number of folds.
 
     Attributes
     ----------
     chosen_ : str
-        The candidate used.
+        Name of the selected candidate.
     nll_ : dict
-        Cross-validated NLL of each candidate, in nats for each row; empty if there were too few rows.
+        Cross-validated NLL of each candidate, in nats per row; empty if there are too few rows.
     calibrator_ : MulticlassCalibrator
-        The chosen one, fitted to all rows.
+        The selected calibrator, fitted to all rows.
 
     Examples
     --------
@@ -76,7 +75,7 @@ class AutoCalibration(MulticlassCalibrator):
         self.cv = cv
 
     def fit_rows(self, rows: CalibrationRows) -> None:
-        """Judge the candidates, choose, and fit the chosen one to all rows."""
+        """Score the candidates, select one and fit it to all rows."""
         fold = balanced_folds(rows, self.cv)
         used = [k for k in range(self.cv) if _usable(rows, fold, k)]
         self.nll_: dict[str, float] = {}
@@ -84,7 +83,7 @@ class AutoCalibration(MulticlassCalibrator):
         if len(used) == self.cv:
             self._choose(rows, {name: self._held_out(name, rows, fold) for name in self.candidates})
         self.calibrator_ = _create(self.chosen_).fit_on(rows)
-        self.n_iter_, self.converged_ = self.calibrator_.n_iter_, True  # the chosen one has warned
+        self.n_iter_, self.converged_ = self.calibrator_.n_iter_, True  # the selected one has warned already
 
     def _choose(self, rows: CalibrationRows, loss: dict[str, FloatArray]) -> None:
         total = rows.total_weight
@@ -97,7 +96,7 @@ class AutoCalibration(MulticlassCalibrator):
                 self.chosen_ = name
 
     def _held_out(self, name: str, rows: CalibrationRows, fold: IntArray) -> FloatArray:
-        """Negative log-probability of each row's class, by a calibrator that has not seen its fold."""
+        """Return the held-out negative log-probability of each row's class."""
         loss = np.empty(len(fold))
         for k in range(self.cv):
             with warnings.catch_warnings():
@@ -109,7 +108,7 @@ class AutoCalibration(MulticlassCalibrator):
         return loss
 
     def scores(self, x: FloatArray) -> FloatArray:
-        """Those of the chosen calibrator."""
+        """Return the scores of the selected calibrator."""
         return self.calibrator_.scores(x)
 
 
@@ -118,5 +117,5 @@ def _create(name: str) -> MulticlassCalibrator:
 
 
 def _usable(rows: CalibrationRows, fold: IntArray, k: int) -> bool:
-    """Whether there is something to learn from outside the fold, and something to judge inside."""
+    """Return True if the fold has rows to score and the other folds have rows to fit."""
     return bool(rows.weight[fold == k].any() and rows.weight[fold != k].any())

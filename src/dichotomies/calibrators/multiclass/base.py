@@ -1,4 +1,4 @@
-"""What every multiclass calibrator is: an estimator of class log-probabilities from others."""
+"""Base class of multiclass calibrators, which map class log-probabilities to calibrated ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.registry import Registry
-from dichotomies.calibrators.multiclass._rows import CalibrationRows, normalise, readable, row_blocks
+from dichotomies.calibrators.multiclass._rows import CalibrationRows, normalise, normalised, row_blocks
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import Size, declares, expect
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
     from dichotomies._common.typing import FloatArray, IntArray
 
-#: A calibrator that comes from a file is tried on one row, unless it claims to need a very long one.
+#: Maximum number of classes for which a loaded calibrator is tested on one row.
 _TRIED_CLASSES = 2**22
 
 
 @declares(n_classes_=Size("n_classes", 2))
 class MulticlassCalibrator(BaseEstimator, ABC):
-    """Base class of multiclass calibrators. A subclass says how, in `fit_rows` and `scores`.
+    """Base class of multiclass calibrators; subclasses implement `fit_rows` and `scores`.
 
     Attributes
     ----------
     n_classes_ : int
-        Number of columns it was fitted to.
+        Number of columns seen during fit.
     n_iter_ : int
-        Iterations of the fit; 0 where the answer is found directly.
+        Iterations of the fit; 0 for closed-form solutions.
     converged_ : bool
-        Whether the fit reached its optimum.
+        True if the fit reached its optimum.
     """
 
     n_classes_: int
@@ -51,17 +51,17 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         *,
         classes: npt.ArrayLike | None = None,
     ) -> MulticlassCalibrator:
-        """Learn the correction from rows the probabilities were not trained on.
+        """Fit the calibrator to held-out rows.
 
         Parameters
         ----------
         log_proba : array of shape (n_rows, n_classes)
-            Natural logarithms of class probabilities, or logits; single or double precision. An entry of
-            entries below -100, once rows are normalised, are read as -100.
+            Natural logarithms of class probabilities, or logits; single or double precision. Entries below
+            -100 after normalisation are read as -100.
         y : array of shape (n_rows,)
-            The column of each row's true class; or its label, if `classes` is given.
+            The column of each row's true class, or its label if `classes` is given.
         sample_weight : array of shape (n_rows,), optional
-            How many times each row counts.
+            Weight of each row, as a count.
         classes : array of shape (n_classes,), optional
             The labels of the columns.
 
@@ -75,7 +75,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         return self.fit_on(rows)
 
     def fit_on(self, rows: CalibrationRows) -> MulticlassCalibrator:
-        """Learn the correction from rows that have been checked."""
+        """Fit the calibrator to validated rows."""
         self.n_classes_ = rows.shape[1]
         self.n_iter_, self.converged_ = 0, True
         self.fit_rows(rows)
@@ -90,19 +90,19 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         return self
 
     def predict_log_proba(self, log_proba: npt.ArrayLike, out: FloatArray | None = None) -> FloatArray:
-        """Calibrated log-probabilities.
+        """Return the calibrated log-probabilities.
 
         Parameters
         ----------
         log_proba : array of shape (n_rows, n_classes)
-            As in `fit`.
+            See `fit`.
         out : float64 array of shape (n_rows, n_classes), optional
-            Where to write; may be `log_proba` itself.
+            Output array; may be `log_proba` itself.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Normalised; the same bits however the rows are cut into calls.
+            Normalised; bit-identical for any division of the rows into calls.
         """
         check_is_fitted(self, "n_classes_")
         raw = checked_log_proba(log_proba, self.n_classes_)
@@ -112,11 +112,11 @@ class MulticlassCalibrator(BaseEstimator, ABC):
                 f"out must be float64 of shape {raw.shape}, got {out.dtype} of shape {out.shape}."
             )
         for rows in row_blocks(*raw.shape):
-            out[rows] = normalise(self.scores(readable(raw[rows])))
+            out[rows] = normalise(self.scores(normalised(raw[rows])))
         return out
 
     def predict_proba(self, log_proba: npt.ArrayLike) -> FloatArray:
-        """Calibrated probabilities: the exponential of `predict_log_proba`."""
+        """Return the calibrated probabilities, the exponential of `predict_log_proba`."""
         result = self.predict_log_proba(log_proba)
         return np.exp(result, out=result)
 
@@ -129,11 +129,11 @@ class MulticlassCalibrator(BaseEstimator, ABC):
 
     @abstractmethod
     def fit_rows(self, rows: CalibrationRows) -> None:
-        """Set the fitted attributes; `n_iter_` and `converged_` too if there is something to tell."""
+        """Set the fitted attributes, and `n_iter_` and `converged_` for iterative fits."""
 
     @abstractmethod
     def scores(self, x: FloatArray) -> FloatArray:
-        """Calibrated log-probabilities up to a constant for each row; `x` may be overwritten."""
+        """Return calibrated log-probabilities up to a constant per row; `x` may be overwritten."""
 
 
 MULTICLASS: Registry[MulticlassCalibrator] = Registry("multiclass calibrator", __package__ or "")
@@ -141,7 +141,7 @@ CATALOGUE.add_family("multiclass-calibrator", MULTICLASS, Estimator())
 
 
 def checked_log_proba(log_proba: npt.ArrayLike, n_classes: int | None = None) -> npt.NDArray[Any]:
-    """The array as it is where it can be used as it is: two-dimensional, of a floating-point type."""
+    """Return a two-dimensional floating-point array, without a copy if possible."""
     raw = np.asarray(log_proba)
     if raw.dtype not in (np.float32, np.float64):
         raw = raw.astype(np.float64)
@@ -154,7 +154,7 @@ def checked_log_proba(log_proba: npt.ArrayLike, n_classes: int | None = None) ->
 
 
 def _codes(y: npt.ArrayLike, raw: npt.NDArray[Any], classes: npt.ArrayLike | None) -> IntArray:
-    """The column of each row's class, checked."""
+    """Return the validated column of each row's class."""
     labels = np.asarray(y)
     n_rows, n_classes = raw.shape
     if labels.shape != (n_rows,) or n_rows == 0:

@@ -1,4 +1,4 @@
-"""Bias-corrected temperature scaling: one factor for all classes, and a bias for each."""
+"""Bias-corrected temperature scaling: one scale for all classes, and a bias per class."""
 
 from __future__ import annotations
 
@@ -16,27 +16,26 @@ if TYPE_CHECKING:
 
 @MULTICLASS.register("bias-temperature")
 class BiasTemperatureScaling(MulticlassCalibrator):
-    """One temperature for all classes and a bias for each, by maximum likelihood.
+    """Bias-corrected temperature scaling: one temperature and a bias per class, by maximum likelihood.
 
-    ``p'_c`` is proportional to ``exp(t log p_c + b_c)``. On the rows of the fit, every class is then
-    expected as often as it occurs. The fit starts at the temperature-scaling optimum with b = 0 and is
-    convex. Classes that do not occur in the rows keep the bias 0, around which the others are centred.
-    Where the rows are separated (see `TemperatureScaling`), t is drawn to 1 by a normal prior of standard
-    deviation 1.
+    ``p'_c`` is proportional to ``exp(t log p_c + b_c)``. On the calibration rows, the mean probability of
+    every class then equals its frequency. The fit is convex and starts at the temperature-scaling optimum
+    with b = 0. Classes absent from the rows keep the bias 0, around which the others are centred. If the
+    rows are separated (see `TemperatureScaling`), t has a normal prior with mean 1 and standard deviation 1.
 
     Parameters
     ----------
     tol : float, default=1e-9
-        The fit ends when the next step promises to gain less, in nats for each row.
+        Stop when the predicted decrease is lower, in nats per row.
     max_iter : int, default=500
-        Iterations allowed.
+        Maximum number of iterations.
     n_jobs : int, default=None
-        Threads used on large problems; the result does not depend on it.
+        Number of threads for large problems; the result does not depend on it.
 
     Attributes
     ----------
     common_scale_ : float
-        The factor t.
+        The scale t.
     bias_ : ndarray of shape (n_classes,)
         The biases b.
 
@@ -61,19 +60,19 @@ class BiasTemperatureScaling(MulticlassCalibrator):
         self.n_jobs = n_jobs
 
     def fit_rows(self, rows: CalibrationRows) -> None:
-        """Fit t, and the biases of the classes that occur."""
+        """Fit t and the biases of the classes present."""
         likelihood = Likelihood(rows, self.n_jobs)
         start = best_scale(likelihood)
         objective, x = present_only(likelihood, start)
         objective.free[0] = True
-        objective.prior_of_scale = float(start.separated)
+        objective.scale_prior = float(start.separated)
         found = objective.minimum(x, tol=self.tol, max_iter=self.max_iter)
         self.n_iter_, self.converged_ = found.n_iter, found.converged
         self.common_scale_ = float(found.x[0])
         _, self.bias_ = objective.scale_and_bias(found.x)
 
     def scores(self, x: FloatArray) -> FloatArray:
-        """``t log p + b``."""
+        """Return ``t log p + b``."""
         x *= self.common_scale_
         x += self.bias_
         return x

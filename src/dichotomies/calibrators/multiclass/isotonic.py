@@ -1,4 +1,4 @@
-"""One-vs-rest isotonic regression: a rising step curve for each class, normalised over the classes."""
+"""One-vs-rest isotonic regression for each class, normalised over the classes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 @MULTICLASS.register("isotonic")
 class IsotonicOneVsRest(MulticlassCalibrator):
-    """For each class a rising curve from its log-probability to its frequency; rows are then normalised.
+    """One-vs-rest isotonic regression from log-probability to frequency, normalised over the classes.
 
-    The curve is the isotonic regression of "this class or not" on log p, joined linearly between its
-    steps and constant beyond them. It is never 0 or 1: a step on which a class of total weight n never
-    occurs answers 1 / (n + 2), Laplace's rule of succession, or what the next step answers if that is
-    less; a step on which it always occurs answers (n + 1) / (n + 2), or what the step before answers if
-    that is more. A class absent from the rows so gets 1 / (n + 2) throughout.
+    The curve of a class is the isotonic regression of its indicator on log p, interpolated linearly between
+    blocks and constant outside. It is never 0 or 1: a block of total weight n without the class gets
+    1 / (n + 2), Laplace's rule of succession, or the next block's value if that is lower; a block with only
+    that class gets (n + 1) / (n + 2), or the previous block's value if that is higher. A class absent from
+    the rows therefore gets 1 / (n + 2) everywhere.
 
-    It needs hundreds of rows a class; with fewer, prefer the penalised vector scaling.
+    It needs hundreds of rows per class; with fewer, prefer penalised vector scaling.
 
     Attributes
     ----------
     curves_ : list of pairs of arrays
-        For each class the log-probabilities and the frequencies between which the curve is joined.
+        Knots of each class's curve: log-probabilities and frequencies.
 
     References
     ----------
@@ -62,27 +62,27 @@ class IsotonicOneVsRest(MulticlassCalibrator):
             self.curves_.append(_curve(x, codes == c, weight))
 
     def scores(self, x: FloatArray) -> FloatArray:
-        """Logarithms of the frequencies, not yet normalised."""
+        """Return the logarithms of the frequencies, before normalisation."""
         for c, (log_proba, frequency) in enumerate(self.curves_):
             x[:, c] = np.interp(x[:, c], log_proba, frequency)
         return np.log(x, out=x)
 
 
 def _curve(x: FloatArray, is_class: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The two ends of every step of the isotonic regression, and what it answers there."""
+    """Return both ends of every block of the isotonic regression, and the fitted values there."""
     points, group = np.unique(x, return_inverse=True)
     total = np.bincount(group, weight)
     share = np.bincount(group, weight * is_class) / total
     fitted = isotonic_regression(share, sample_weight=total, y_min=0.0, y_max=1.0)
     starts = np.flatnonzero(np.r_[True, np.diff(fitted) > 0])
     ends = np.r_[starts[1:], len(fitted)] - 1
-    frequency = _never_certain(fitted[starts], np.add.reduceat(total, starts))
+    frequency = _laplace_ends(fitted[starts], np.add.reduceat(total, starts))
     knots = np.column_stack([points[starts], points[ends]]).ravel()
     return knots, np.repeat(frequency, 2)
 
 
-def _never_certain(frequency: FloatArray, total: FloatArray) -> FloatArray:
-    """Laplace's rule on a first step of 0 and a last step of 1, kept in order with its neighbour."""
+def _laplace_ends(frequency: FloatArray, total: FloatArray) -> FloatArray:
+    """Apply Laplace's rule to a first block of 0 and a last block of 1, without breaking monotonicity."""
     result = frequency.copy()
     if frequency[0] <= 0.0:
         result[0] = 1 / (total[0] + 2)

@@ -1,4 +1,4 @@
-"""Matrix scaling and Dirichlet calibration: every class's log-probability speaks for every class."""
+"""Matrix scaling and Dirichlet calibration: a full matrix over the log-probabilities."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray
     from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
-#: The largest matrix that is fitted: L-BFGS keeps two dozen arrays of its size.
+#: Maximum size of the matrix: L-BFGS keeps two dozen arrays of its size.
 LARGEST_MATRIX_BYTES = 2 * 2**20
 
 _STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0)
 _FOLDS = 3
-_ROUGH_STEPS = 25  # enough to tell strengths apart
+_ROUGH_STEPS = 25  # enough to compare regularisation strengths
 
 
 class _MatrixModel(MulticlassCalibrator):
-    """What both forms share: ``softmax(W log p + b)`` with a quadratic penalty on W - t I and b."""
+    """Base of both models: ``softmax(W log p + b)`` with a quadratic penalty on W - t I and b."""
 
     max_iter: int
     matrix_: FloatArray
     bias_: FloatArray
 
     def scores(self, x: FloatArray) -> FloatArray:
-        """``W log p + b``, each row by itself so that its bits do not depend on the others."""
+        """Return ``W log p + b``, computed row by row so that its bits do not depend on the other rows."""
         return np.stack([self.matrix_ @ row for row in x]) + self.bias_
 
-    def _refuse_if_too_large(self) -> None:
+    def _check_size(self) -> None:
         k = self.n_classes_
         if 8 * k * k > LARGEST_MATRIX_BYTES:
             raise ValueError(
@@ -48,7 +48,7 @@ class _MatrixModel(MulticlassCalibrator):
     def _minimum(
         self, problem: _MatrixProblem, start: FloatArray, strength: FloatArray, *, roughly: bool = False
     ) -> FloatArray:
-        """W and b (its last column) that minimise the mean NLL and the penalty."""
+        """Return W and b (its last column) that minimise the penalised mean NLL."""
         n_steps = _ROUGH_STEPS if roughly else self.max_iter
         found = minimize(
             problem.objective,
@@ -97,18 +97,18 @@ class _MatrixProblem:
 
 @MULTICLASS.register("matrix")
 class MatrixScaling(_MatrixModel):
-    """A full matrix and a bias, by (nearly) maximum likelihood; for few classes with many rows each.
+    """Matrix scaling: a full matrix and a bias, by nearly maximum likelihood, for few classes with many rows.
 
-    ``p' = softmax(W log p + b)``. A normal prior of standard deviation `spread` around temperature
-    scaling, worth less than one row, keeps the parameters of absent and of separated classes finite. It is
-    refused where the matrix would be too large (more than 512 classes).
+    ``p' = softmax(W log p + b)``. A normal prior of standard deviation `spread` around temperature scaling,
+    equivalent to less than one row, keeps the parameters of absent and separated classes finite. Raises
+    if there are more than 512 classes.
 
     Parameters
     ----------
     spread : float, default=10
         Standard deviation of the prior.
     max_iter : int, default=2000
-        Iterations allowed.
+        Maximum number of iterations.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class MatrixScaling(_MatrixModel):
 
     def fit_rows(self, rows: CalibrationRows) -> None:
         """Fit W and b."""
-        self._refuse_if_too_large()
+        self._check_size()
         problem = _MatrixProblem(rows, best_scale(Likelihood(rows)).scale)
         strength = np.full(problem.centre.shape, self.spread**-2 / rows.total_weight)
         self._keep(self._minimum(problem, problem.centre, strength))
@@ -144,19 +144,19 @@ class MatrixScaling(_MatrixModel):
 
 @MULTICLASS.register("dirichlet")
 class DirichletCalibration(_MatrixModel):
-    """A full matrix with its off-diagonal entries and the bias penalised (ODIR).
+    """Dirichlet calibration: a full matrix with L2-penalised off-diagonal entries and bias (ODIR).
 
     ``p' = softmax(W log p + b)``, minimising the mean NLL plus ``strength / 2`` times the squares of the
-    off-diagonal entries and of b. The diagonal is drawn to the temperature-scaling optimum as well, but
-    only by the weight of half a row, to keep absent classes finite. It is refused where the matrix would
-    be too large (more than 512 classes).
+    off-diagonal entries and of b. The diagonal is shrunk toward the temperature-scaling optimum as well, but
+    only with the weight of half a row, to keep absent classes finite. Raises if there are more than 512
+    classes.
 
     Parameters
     ----------
     strength : float, default=None
-        None: the best of 0.001, 0.01, 0.1 and 1 by three-fold cross-validation on the rows.
+        Regularisation strength. None: the best of 0.001, 0.01, 0.1 and 1 by three-fold cross-validation.
     max_iter : int, default=1000
-        Iterations allowed.
+        Maximum number of iterations.
 
     Attributes
     ----------
@@ -186,8 +186,8 @@ class DirichletCalibration(_MatrixModel):
         self.max_iter = max_iter
 
     def fit_rows(self, rows: CalibrationRows) -> None:
-        """Choose the strength, then fit W and b."""
-        self._refuse_if_too_large()
+        """Select the strength, then fit W and b."""
+        self._check_size()
         scale = best_scale(Likelihood(rows)).scale
         self.strength_ = self._best_strength(rows, scale) if self.strength is None else self.strength
         problem = _MatrixProblem(rows, scale)
@@ -203,7 +203,7 @@ class DirichletCalibration(_MatrixModel):
             train = rows.take(fold != k)
             problem, test = _MatrixProblem(train, scale), _MatrixProblem(held_out, scale)
             parameters = problem.centre
-            for i in reversed(range(len(_STRENGTHS))):  # strong to weak, each from the one before
+            for i in reversed(range(len(_STRENGTHS))):  # strong to weak, each warm-started
                 parameters = self._minimum(problem, parameters, _odir(train, _STRENGTHS[i]), roughly=True)
                 nll[i] += held_out.total_weight * test.nll(parameters)
         return _STRENGTHS[int(len(nll) - 1 - np.argmin(nll[::-1]))]

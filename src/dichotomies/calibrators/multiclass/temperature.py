@@ -1,4 +1,4 @@
-"""Temperature scaling: one factor for all log-probabilities."""
+"""Temperature scaling: one scale for all log-probabilities."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray
     from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
-_LOWEST, _HIGHEST = 1e-12, 1e5  # naive Bayes on a thousand counts needs 1e-5
+_LOWEST, _HIGHEST = 1e-12, 1e5  # naive Bayes with a thousand counts needs 1e-5
 
 
 @MULTICLASS.register("temperature")
 class TemperatureScaling(MulticlassCalibrator):
-    """All log-probabilities divided by one temperature; the most probable class stays the same.
+    """Temperature scaling: all log-probabilities divided by one temperature; the top class stays the same.
 
-    ``p' = softmax(t log p)`` with the t = 1 / temperature of highest likelihood, found by Newton's method
-    from t = 1 inside a shrinking bracket; t is at least 1e-12.
+    ``p' = softmax(t log p)`` with the maximum-likelihood t = 1 / temperature, found by Newton's method with
+    bracketing from t = 1; t is at least 1e-12.
 
-    Where every row's own class is the most probable one, the likelihood grows with t for ever. Then, and
-    only then, t is drawn to 1 by a normal prior of standard deviation 1.
+    If the rows are separated (every row's true class is the most probable one), the likelihood increases
+    with t without bound. Only then, t has a normal prior with mean 1 and standard deviation 1.
 
     Parameters
     ----------
     max_iter : int, default=100
-        Newton steps allowed.
+        Maximum number of Newton steps.
     n_jobs : int, default=None
-        Threads used on large problems; the result does not depend on it.
+        Number of threads for large problems; the result does not depend on it.
 
     Attributes
     ----------
     scale_ : float
-        The factor t.
+        The scale t.
     temperature_ : float
-        ``1 / t``; above 1 where the probabilities were over-confident.
+        ``1 / t``; above 1 if the probabilities were over-confident.
 
     References
     ----------
@@ -63,19 +63,19 @@ class TemperatureScaling(MulticlassCalibrator):
         self.n_jobs = n_jobs
 
     def fit_rows(self, rows: CalibrationRows) -> None:
-        """Find t."""
+        """Fit t."""
         best = best_scale(Likelihood(rows, self.n_jobs), self.max_iter)
         self.scale_, self.n_iter_, self.converged_ = best.scale, best.n_iter, best.converged
         self.temperature_ = 1 / best.scale
 
     def scores(self, x: FloatArray) -> FloatArray:
-        """``t log p``."""
+        """Return ``t log p``."""
         return np.multiply(x, self.scale_, out=x)
 
 
 @dataclass(frozen=True)
 class BestScale:
-    """The factor common to all classes; `separated` if the likelihood alone would have it infinite."""
+    """Scale common to all classes; `separated` if its maximum-likelihood value is infinite."""
 
     scale: float
     separated: bool
@@ -84,7 +84,7 @@ class BestScale:
 
 
 def best_scale(likelihood: Likelihood, max_iter: int = 100) -> BestScale:
-    """The factor of highest likelihood, by Newton's method inside a bracket."""
+    """Return the maximum-likelihood scale, by Newton's method with bracketing."""
     separated = _separated(likelihood.rows)
     smallest = 1e-6 if likelihood.single else 1e-11
     low, high, scale = _LOWEST, _HIGHEST, 1.0
@@ -101,7 +101,7 @@ def best_scale(likelihood: Likelihood, max_iter: int = 100) -> BestScale:
 
 
 def _separated(rows: CalibrationRows) -> bool:
-    """Whether every row's own class is the most probable one."""
+    """Return True if every row's true class is the most probable one."""
     for few in row_blocks(*rows.shape):
         counts = rows.weight[few] > 0
         if (rows.block(few).max(axis=1) > rows.own[few])[counts].any():

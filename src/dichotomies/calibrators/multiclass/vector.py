@@ -1,4 +1,4 @@
-"""Vector scaling: a factor and a bias for each class's log-probability."""
+"""Vector scaling: a scale and a bias for each class's log-probability."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray
     from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
-_ROUNDS = 2  # of choosing the prior and fitting under it
+_ROUNDS = 2  # alternations between choosing the prior and fitting under it
 
 
 class _VectorModel(MulticlassCalibrator):
-    """What both forms share: ``softmax(w x + b)`` with x the log-probabilities or log-odds."""
+    """Base of both models: ``softmax(w x + b)`` with x the log-probabilities or log-odds."""
 
     on: str
     scale_: FloatArray
     bias_: FloatArray
 
     def scores(self, x: FloatArray) -> FloatArray:
-        """``w x + b``."""
+        """Return ``w x + b``."""
         if self.on == "log_odds":
             log_odds(x)
         x *= self.scale_
@@ -47,40 +47,39 @@ class _VectorModel(MulticlassCalibrator):
 
 @MULTICLASS.register("vector")
 class VectorScaling(_VectorModel):
-    """A factor and a bias for each class, shrunk toward temperature scaling: the one to use by default.
+    """Vector scaling: a scale and a bias per class, shrunk toward temperature scaling; the default.
 
-    ``p'_c`` is proportional to ``exp(w_c log p_c + b_c)``. Classes are taken to be alike: the w_c are
-    normally distributed around a common factor t, which is fitted too, and the b_c around 0, the two
-    correlated. How far they spread is itself read off the rows, by the marginal likelihood of their
-    covariance at the temperature-scaling optimum, and once more after the first fit. With few rows, or
-    classes that do not differ, the result is temperature scaling; with many it approaches maximum
-    likelihood. A class that is absent from the rows stays close to (t, 0).
+    ``p'_c`` is proportional to ``exp(w_c log p_c + b_c)``. The prior is hierarchical: the w_c are normal
+    around a common scale t, which is also fitted, and the b_c around 0, the two correlated. Their covariance
+    is estimated by marginal likelihood at the temperature-scaling optimum, and again after the first fit.
+    With few rows, or classes that do not differ, the result is temperature scaling; with many rows it
+    approaches maximum likelihood. A class absent from the rows stays close to (t, 0).
 
-    The fit starts at the temperature-scaling optimum with b = 0 and is convex. Rows count by their weight,
-    so weights should be counts: they decide how strongly the prior is felt.
+    The fit is convex and starts at the temperature-scaling optimum with b = 0. Weights act as counts: they
+    determine how strongly the prior regularises.
 
     Parameters
     ----------
     on : {"log_proba", "log_odds"}, default="log_proba"
-        What is scaled: log p, or log p - log(1 - p).
+        Input of the model: log p, or log p - log(1 - p).
     spread : tuple of two or three floats, default=None
-        The standard deviations of w / t and b over the classes, and their correlation, instead of
-        reading them off the rows.
+        Standard deviations of w / t and b over the classes, and their correlation. None: estimated from the
+        rows.
     tol : float, default=1e-9
-        The fit ends when the next step promises to gain less, in nats for each row.
+        Stop when the predicted decrease is lower, in nats per row.
     max_iter : int, default=200
-        Iterations allowed.
+        Maximum number of iterations.
     n_jobs : int, default=None
-        Threads used on large problems; the result does not depend on it.
+        Number of threads for large problems; the result does not depend on it.
 
     Attributes
     ----------
     scale_, bias_ : ndarray of shape (n_classes,)
-        The factors w and biases b.
+        The scales w and biases b.
     common_scale_ : float
-        The factor t.
+        The scale t.
     spread_ : tuple of three floats
-        The standard deviations and the correlation used; that of w as a fraction of t.
+        Standard deviations and correlation used; the first as a fraction of t.
 
     References
     ----------
@@ -116,10 +115,10 @@ class VectorScaling(_VectorModel):
         self.n_jobs = n_jobs
 
     def fit_rows(self, rows: CalibrationRows) -> None:
-        """Choose the prior, fit under it, and choose and fit once more."""
+        """Alternate twice between choosing the prior and fitting under it."""
         likelihood = Likelihood(self._inputs(rows), self.n_jobs)
         start = best_scale(likelihood)
-        objective = _everything_free(likelihood)
+        objective = _all_free(likelihood)
         x = np.concatenate([[start.scale], np.zeros(2 * self.n_classes_)])
         n_iter = 0
         for _ in range(1 if self.spread else _ROUNDS):
@@ -132,14 +131,14 @@ class VectorScaling(_VectorModel):
         self._keep(objective, x, n_iter, found.converged)
 
 
-def _everything_free(likelihood: Likelihood) -> ScalingObjective:
-    """All parameters free; t drawn to 1 by a normal prior of standard deviation 1."""
+def _all_free(likelihood: Likelihood) -> ScalingObjective:
+    """Return the objective with all parameters free, and a normal prior on t (mean 1, deviation 1)."""
     everything = np.ones(2 * likelihood.rows.shape[1] + 1, dtype=bool)
-    return ScalingObjective(likelihood, everything, prior_of_scale=1.0)
+    return ScalingObjective(likelihood, everything, scale_prior=1.0)
 
 
 def _spread(objective: ScalingObjective, x: FloatArray, unit: float) -> Spread:
-    """The spread of highest evidence at `x`, factors counted in units of the common one."""
+    """Return the spread with the highest evidence at `x`, scales in units of the common one."""
     _, gradient, curvature = objective.data_part(x)
     units = np.array([[unit], [1.0]])
     by_block = np.array([[unit**2], [unit], [1.0]])
@@ -150,27 +149,27 @@ def _spread(objective: ScalingObjective, x: FloatArray, unit: float) -> Spread:
 
 @MULTICLASS.register("vector-ml")
 class VectorScalingML(_VectorModel):
-    """A factor and a bias for each class, by maximum likelihood: the paper's external calibration.
+    """Vector scaling by maximum likelihood: a scale and a bias per class; the paper's external calibration.
 
-    ``p'_c`` is proportional to ``exp(w_c log p_c + b_c)``. It overfits where classes have few rows; prefer
-    the penalised form there. The fit starts at the temperature-scaling optimum t with b = 0 and is convex.
-    Classes that do not occur in the rows keep (t, 0); the biases of the others are centred at 0.
+    ``p'_c`` is proportional to ``exp(w_c log p_c + b_c)``. It overfits with few rows per class; prefer the
+    penalised form there. The fit is convex and starts at the temperature-scaling optimum t with b = 0.
+    Classes absent from the rows keep (t, 0); the biases of the others are centred at 0.
 
     Parameters
     ----------
     on : {"log_proba", "log_odds"}, default="log_proba"
-        What is scaled: log p, or log p - log(1 - p).
+        Input of the model: log p, or log p - log(1 - p).
     tol : float, default=1e-8
-        The fit ends when the next step promises to gain less, in nats for each row.
+        Stop when the predicted decrease is lower, in nats per row.
     max_iter : int, default=500
-        Iterations allowed.
+        Maximum number of iterations.
     n_jobs : int, default=None
-        Threads used on large problems; the result does not depend on it.
+        Number of threads for large problems; the result does not depend on it.
 
     Attributes
     ----------
     scale_, bias_ : ndarray of shape (n_classes,)
-        The factors w and biases b.
+        The scales w and biases b.
 
     References
     ----------
@@ -204,17 +203,17 @@ class VectorScalingML(_VectorModel):
         self.n_jobs = n_jobs
 
     def fit_rows(self, rows: CalibrationRows) -> None:
-        """Fit the parameters of the classes that occur."""
+        """Fit the parameters of the classes present."""
         likelihood = Likelihood(self._inputs(rows), self.n_jobs)
         objective, x = present_only(likelihood, best_scale(likelihood))
         objective.free[1 : self.n_classes_ + 1] = rows.class_weight > 0
         found = objective.minimum(x, tol=self.tol, max_iter=self.max_iter)
         self._keep(objective, found.x, found.n_iter, found.converged)
-        # Where every row's own class comes first, larger parameters are always likelier.
+        # The likelihood of separated rows has no maximum.
         self.converged_ = self.converged_ and not self._separates(rows)
 
     def _separates(self, rows: CalibrationRows) -> bool:
-        """Whether the own class of every row is the most probable one."""
+        """Return True if every row's true class is the most probable one after calibration."""
         for part in row_blocks(*rows.shape):
             first = self.predict_log_proba(rows.block(part)).argmax(axis=1)
             if ((first != rows.codes[part]) & (rows.weight[part] > 0)).any():
@@ -223,7 +222,7 @@ class VectorScalingML(_VectorModel):
 
 
 def present_only(likelihood: Likelihood, start: BestScale) -> tuple[ScalingObjective, FloatArray]:
-    """An unpenalised fit in which classes that occur have free biases; and where it starts."""
+    """Return an unpenalised objective with free biases for the classes present, and its starting point."""
     present = likelihood.rows.class_weight > 0
     free = np.concatenate([np.zeros(len(present) + 1, dtype=bool), present])
     x = np.concatenate([[start.scale], np.zeros(2 * len(present))])

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from dichotomies.learners.base import LEARNERS, CrossFitted, Effort, Learner, Unsupported, Wanted
+from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, Unsupported, Wanted
 from dichotomies.learners.logistic.settings import Settings, check_class_weight
 from dichotomies.learners.logistic.training import NodeTraining
 
 if TYPE_CHECKING:
+    from dichotomies._common.context import Context
     from dichotomies._common.typing import IntArray
-    from dichotomies.learners.base import NodeScorer, NodeTask
+    from dichotomies.learners.base import NodeScorer
+    from dichotomies.rows import NodeTask
 
 
 @LEARNERS.register("logistic")
@@ -64,32 +66,16 @@ class LogisticLearner(Learner):
         """Which way the nodes are trained, for people."""
         return "logistic: Newton's method for all nodes together, to the optimum of LogisticRegression"
 
-    def fit(
-        self,
-        task: NodeTask,
-        *,
-        random_state: Any,  # noqa: ARG002 - nothing is random
-        effort: Effort | None = None,
-        title: str = "",
-    ) -> NodeScorer:
-        """Train all nodes."""
-        return self._training(task, None, 1, effort, title).run().members[0]
+    def fit(self, task: NodeTask, context: Context) -> NodeScorer:
+        """Train all nodes; nothing is random."""
+        return self._training(task, None, 1, context).run().members[0]
 
-    def cross_fit(
-        self,
-        task: NodeTask,
-        folds: IntArray,
-        wanted: Wanted,
-        *,
-        random_state: Any,
-        effort: Effort | None = None,
-    ) -> CrossFitted:
+    def cross_fit(self, task: NodeTask, wanted: Wanted, context: Context) -> CrossFitted:
         """Train all nodes on all rows and without each fold, every node in one visit."""
         if not wanted & (Wanted.MEMBERS | Wanted.SCORES):
-            return CrossFitted(self.fit(task, random_state=random_state, effort=effort), [], None)
-        n_folds = int(folds.max()) + 1
-        n_kept = 1 + n_folds if Wanted.MEMBERS in wanted else int(Wanted.FULL in wanted)
-        trained = self._training(task, folds, n_kept, effort).run()
+            return CrossFitted(self.fit(task, context), [], None)
+        n_kept = 1 + task.rows.n_folds if Wanted.MEMBERS in wanted else int(Wanted.FULL in wanted)
+        trained = self._training(task, task.rows.fold, n_kept, context).run()
         return CrossFitted(
             trained.members[0] if Wanted.FULL in wanted else None,
             trained.members[1:],
@@ -97,10 +83,10 @@ class LogisticLearner(Learner):
         )
 
     def _training(
-        self, task: NodeTask, folds: IntArray | None, n_kept: int, effort: Effort | None, title: str = ""
+        self, task: NodeTask, folds: IntArray | None, n_kept: int, context: Context
     ) -> NodeTraining:
         C = np.full((task.n_nodes, 1), self.C)
-        return NodeTraining(task.prepared(), self.settings, C, folds, n_kept, effort or Effort(), title)
+        return NodeTraining(task.prepared(), self.settings, C, folds, n_kept, context)
 
 
 def _check_supported(estimator: LogisticRegression) -> None:

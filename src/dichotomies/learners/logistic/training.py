@@ -21,11 +21,13 @@ from dichotomies.learners.weights import DenseWeights, SparseWeights
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dichotomies._common.context import Context
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies._kernels.newton.axes import Axes
     from dichotomies._kernels.newton.node import Objective
-    from dichotomies.learners.base import Effort, NodeScorer, NodeTask
+    from dichotomies.learners.base import NodeScorer
     from dichotomies.learners.logistic.settings import Settings
+    from dichotomies.rows import NodeTask
 
 #: Single precision does down to this tol, and for features up to this size.
 _LOOSE_TOL, _LARGEST = 1e-5, 1e15
@@ -70,8 +72,7 @@ class NodeTraining:
     C: FloatArray
     folds: IntArray | None
     n_kept: int
-    effort: Effort
-    title: str = ""
+    context: Context
 
     @cached_property
     def n_members(self) -> int:
@@ -81,8 +82,8 @@ class NodeTraining:
     def run(self) -> Trained:
         """Train all nodes."""
         results = self._empty_results()
-        objective = self.settings.objective(self.task.left_is_positive, self.C, self.task.X.dtype)
-        train = self._dense if isinstance(self.task.X, np.ndarray) else self._sparse
+        objective = self.settings.objective(self.task.left_is_positive, self.C, self.task.rows.X.dtype)
+        train = self._dense if isinstance(self.task.rows.X, np.ndarray) else self._sparse
         members = train(objective, results)
         self._warn_of(results)
         return Trained(members, results)
@@ -105,12 +106,12 @@ class NodeTraining:
         task, order = self.task, self.task.row_order
         n_rows = len(order)
         place = task.leaf_offset.astype(np.intp)
-        weight = np.ones(n_rows) if task.sample_weight is None else task.sample_weight[order]
+        weight = np.ones(n_rows) if task.rows.weight is None else task.rows.weight[order]
         fold = np.zeros(n_rows, dtype=np.intp) if self.folds is None else self.folds[order].astype(np.intp)
         return Nodes(place[task.start], place[task.split], place[task.stop], weight, fold, self.n_members)
 
     def _dense(self, objective: Objective, results: Results) -> list[NodeScorer]:
-        X = self.task.take(self.task.row_order)
+        X = self.task.rows.features_of(self.task.row_order)
         weights = np.zeros((self.n_kept, self.task.n_nodes, X.shape[1]), dtype=X.dtype)
         axes = self._axes() if self._suits_axes(X) else no_axes(X)
 
@@ -125,9 +126,9 @@ class NodeTraining:
 
     def _axes(self) -> Axes:
         """The rows along their principal axes, in the order of the leaves."""
-        task = self.task
-        axes = task.memo.get("principal axes", lambda: principal_axes(task.X, self.effort.n_jobs))
-        turned: Axes = axes._replace(rows=axes.rows.take(task.row_order, axis=0))
+        rows, n_jobs = self.task.rows, self.context.n_jobs
+        axes = rows.remember("principal axes", lambda: principal_axes(rows.X, n_jobs))
+        turned: Axes = axes._replace(rows=axes.rows.take(self.task.row_order, axis=0))
         return turned
 
     def _suits_axes(self, X: FloatArray) -> bool:
@@ -139,7 +140,7 @@ class NodeTraining:
         return bool(pays and max(X.max(), -X.min()) < _LARGEST)
 
     def _sparse(self, objective: Objective, results: Results) -> list[NodeScorer]:
-        X = self.task.take(self.task.row_order)
+        X = self.task.rows.features_of(self.task.row_order)
         data, indices, indptr = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64)
         n_nodes, n_features = self.task.n_nodes, X.shape[1]
         active = np.zeros(n_nodes, dtype=np.intp)
@@ -164,9 +165,9 @@ class NodeTraining:
 
     def _in_batches(self, task: Callable[[range], None], what: str = "") -> None:
         _ = self._nodes  # so that workers need not each compute it
-        n_jobs, n_nodes = self.effort.n_jobs, self.task.n_nodes
+        n_jobs, n_nodes = self.context.n_jobs, self.task.n_nodes
         batches = [(batch,) for batch in even_batches(self.task.node_size, n_jobs)]
-        progress = self.effort.progress(f"{self.title}{what} {n_nodes} nodes") if what else None
+        progress = self.context.progress(f"{what} {n_nodes} nodes") if what else None
         run(task, batches, n_jobs=n_jobs, progress=progress, shared_memory=True)
 
     def _warn_of(self, results: Results) -> None:

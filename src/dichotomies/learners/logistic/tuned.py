@@ -12,12 +12,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from dichotomies.learners.base import LEARNERS, SCORER, Effort, Learner, NodeTask, Unsupported
+from dichotomies._common.context import Context
+from dichotomies.learners.base import LEARNERS, SCORER, Learner, Unsupported
 from dichotomies.learners.logistic.settings import Settings, check_class_weight
 from dichotomies.learners.logistic.training import NodeTraining
 from dichotomies.learners.logistic.tuning import chosen_strength
 from dichotomies.persistence import Estimator, savable
 from dichotomies.persistence.checks import Array, Size
+from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.tree import ClassTree
 
@@ -102,26 +104,19 @@ class TunedLogisticLearner(Learner):
         per = "depth" if self.per_depth else "node"
         return f"tuned-logistic: Newton's method for all nodes together, C chosen per {per}"
 
-    def fit(
-        self, task: NodeTask, *, random_state: Any, effort: Effort | None = None, title: str = ""
-    ) -> TunedScorer:
+    def fit(self, task: NodeTask, context: Context) -> TunedScorer:
         """Choose each node's C and train it."""
-        task, effort = task.prepared(), effort or Effort()
-        rng = random_state if self.seed is None else check_random_state(self.seed)
-        C = self._choose(task, fold_of_rows(task.codes, self.cv, rng), effort, title)
-        trained = NodeTraining(task, self.settings, C[:, None], None, 1, effort, title).run()
+        rng = context.rng if self.seed is None else check_random_state(self.seed)
+        C = self._choose(task.prepared(), fold_of_rows(task.rows.codes, self.cv, rng), context)
+        trained = NodeTraining(task, self.settings, C[:, None], None, 1, context).run()
         return TunedScorer(trained.members[0], C, trained.results.n_steps[0])
 
-    def _choose(self, task: NodeTask, folds: IntArray, effort: Effort, title: str) -> FloatArray:
+    def _choose(self, task: NodeTask, folds: IntArray, context: Context) -> FloatArray:
         grid = np.tile(self.Cs, (task.n_nodes, 1))
-        results = (
-            NodeTraining(task, self.settings, grid, folds, 0, effort, f"{title}choosing C, ").run().results
-        )
-        pairs = task.own_pairs()
-        weight = np.ones(len(pairs.rows)) if task.sample_weight is None else task.sample_weight[pairs.rows]
-        node = np.repeat(np.arange(task.n_nodes), task.node_size)
-        weight[np.isnan(results.scores)] = 0.0
-        scored = np.bincount(node, weights=weight, minlength=task.n_nodes).astype(np.float64)
+        training = NodeTraining(task, self.settings, grid, folds, 0, context.titled("choosing C, "))
+        results = training.run().results
+        segments = task.segments(results.scores)
+        scored = segments.sums(np.where(np.isnan(results.scores), 0.0, 1.0))
         return chosen_strength(task.depth, self.Cs, results.nll, scored, per_depth=self.per_depth)
 
 
@@ -223,8 +218,8 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         tree = ClassTree([1, 0], [0])  # class 1 on the left: log-odds of left are those of the second class
-        task = NodeTask(tree, X, codes, weight)
-        scorer = learner.fit(task, random_state=check_random_state(self.random_state))
+        task = NodeTask(Rows(X, codes, self.classes_, weight), tree)
+        scorer = learner.fit(task, Context(check_random_state(self.random_state)))
         self.C_, self.n_iter_ = float(scorer.C[0]), abs(int(scorer.n_steps[0]))
         self.coef_, self.intercept_ = _parameters(scorer.nodes, X.shape[1])
         return self

@@ -17,8 +17,8 @@ from dichotomies.learners.weights import SparseWeights
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dichotomies._common.context import Context
     from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.learners.base import Effort
     from dichotomies.learners.naive_bayes.groups import Sides
     from dichotomies.learners.naive_bayes.route import Leg
     from dichotomies.learners.naive_bayes.sparse import SparseCounts
@@ -101,12 +101,12 @@ class Ascent:
         most = np.minimum(offsets[task.stop] - offsets[task.start], len(counts.alpha))
         return cls(counts, models, sides[-1], np.empty_like(most), most)
 
-    def climb(self, asked: Asked, effort: Effort, title: str) -> list[Part]:
+    def climb(self, asked: Asked, context: Context, title: str) -> list[Part]:
         """Visit all nodes.
 
         Whatever the number of workers, sums are merged child by child, so that it changes no bit of them.
         """
-        n_jobs, progress = effort.n_jobs, effort.progress(title)
+        n_jobs, progress = context.n_jobs, context.progress(title)
         leaf_size = np.diff(self.counts.offsets[:: self.counts.groups.n_folds])
         route = Route.of(self.counts.task, leaf_size, len(self.counts.alpha), n_jobs)
 

@@ -14,10 +14,11 @@ from dichotomies._kernels.weights import score_own_rows
 from dichotomies.learners.weights import DenseWeights
 
 if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.learners.base import Effort, NodeTask
+    from dichotomies._common.context import Context
+    from dichotomies._common.typing import FloatArray
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
     from dichotomies.learners.naive_bayes.smoothing import Smoothing
+    from dichotomies.rows import NodeTask
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class DenseCounts:
 
     @classmethod
     def of(
-        cls, smoothing: Smoothing, groups: Groups, rows: GroupedRows, X: Any, effort: Effort
+        cls, smoothing: Smoothing, groups: Groups, rows: GroupedRows, X: Any, context: Context
     ) -> DenseCounts:
         """Count, in one pass over the rows."""
         count = np.zeros((len(groups.size), X.shape[1]))
@@ -45,8 +46,8 @@ class DenseCounts:
         def add(batch: range) -> None:
             dense_group_sums(X, *rows, batch.start, batch.stop, count)
 
-        batches = [(batch,) for batch in even_batches(groups.size, effort.n_jobs)]
-        run(add, batches, n_jobs=effort.n_jobs, shared_memory=True)
+        batches = [(batch,) for batch in even_batches(groups.size, context.n_jobs)]
+        run(add, batches, n_jobs=context.n_jobs, shared_memory=True)
         return cls(smoothing, groups, smoothing.alphas(X.shape[1]), count)
 
     def of_task(self, task: NodeTask) -> DenseCounts:
@@ -54,12 +55,7 @@ class DenseCounts:
         groups, now = self.groups.of_task(task)
         return replace(self, groups=groups, count=self.count[now])
 
-    def weights(
-        self,
-        fold: int | None = None,
-        effort: Effort | None = None,  # noqa: ARG002 - as of sparse counts
-        title: str = "",  # noqa: ARG002
-    ) -> DenseWeights:
+    def weights(self, fold: int | None, context: Context) -> DenseWeights:  # noqa: ARG002 - as of sparse counts
         """The nodes' weights, learned from all rows or from all but those of a fold."""
         sides = self.groups.sides(fold)
         counts = self.groups.side_sums(self.groups.without(self.count, fold))
@@ -89,16 +85,18 @@ class DenseCounts:
         return logs[:, 0] - logs[:, 1], np.zeros(len(logs))
 
     def out_of_fold(
-        self, task: NodeTask, X: Any, folds: IntArray, effort: Effort, *, with_full: bool
+        self, task: NodeTask, X: Any, context: Context, *, with_full: bool
     ) -> tuple[FloatArray, DenseWeights | None]:
         """Scores of `task.own_pairs()` by models that have not seen the row's fold, and `weights()`."""
+        folds = task.rows.fold
+        assert folds is not None
         pairs = np.concatenate([[0], np.cumsum(task.node_size)])
         out = np.full(pairs[-1], np.nan)
         first = task.leaf_offset[task.start]
-        progress = effort.progress(f"scoring out of fold at {task.n_nodes} nodes")
-        batches = [(batch,) for batch in even_batches(task.node_size, effort.n_jobs)]
+        progress = context.progress(f"scoring out of fold at {task.n_nodes} nodes")
+        batches = [(batch,) for batch in even_batches(task.node_size, context.n_jobs)]
         for fold in range(self.groups.n_folds):
-            member = self.weights(fold)
+            member = self.weights(fold, context)
 
             def score(batch: range, fold: int = fold, member: DenseWeights = member) -> None:
                 weights, intercept, is_trained = member.weights, member.intercept, member.is_trained
@@ -109,8 +107,8 @@ class DenseCounts:
             run(
                 score,
                 batches,
-                n_jobs=effort.n_jobs,
+                n_jobs=context.n_jobs,
                 progress=progress if is_last else None,
                 shared_memory=True,
             )
-        return out, self.weights() if with_full else None
+        return out, self.weights(None, context) if with_full else None

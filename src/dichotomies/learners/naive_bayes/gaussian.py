@@ -18,9 +18,10 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array
 
 if TYPE_CHECKING:
+    from dichotomies._common.context import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-    from dichotomies.learners.base import Effort, NodeTask
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups
+    from dichotomies.rows import NodeTask
 
 #: Squared distance, in half variances, of a mean from the origin beyond which a square is not expanded: the
 #: products would lose as many digits.
@@ -180,12 +181,12 @@ class GaussianMoments:
 
     @classmethod
     def of(
-        cls, rule: GaussianRule, groups: Groups, rows: GroupedRows, X: Matrix, effort: Effort
+        cls, rule: GaussianRule, groups: Groups, rows: GroupedRows, X: Matrix, context: Context
     ) -> GaussianMoments:
         """Look at every row."""
-        weighted = unweighted = _moments_of(rows, X, effort.n_jobs)
+        weighted = unweighted = _moments_of(rows, X, context.n_jobs)
         if not (rows.weight == 1).all():
-            unweighted = _moments_of(rows._replace(weight=np.ones(len(rows.rows))), X, effort.n_jobs)
+            unweighted = _moments_of(rows._replace(weight=np.ones(len(rows.rows))), X, context.n_jobs)
         some = X[:: max(1, len(X) // _MEDIAN_ROWS)]
         return cls(rule, groups, weighted, unweighted, np.median(some, axis=0).astype(np.float64))
 
@@ -197,12 +198,7 @@ class GaussianMoments:
             unweighted = Moments(*(values[now] for values in self.unweighted))
         return replace(self, groups=groups, weighted=weighted, unweighted=unweighted)
 
-    def weights(
-        self,
-        fold: int | None = None,
-        effort: Effort | None = None,  # noqa: ARG002 - as of counts
-        title: str = "",  # noqa: ARG002
-    ) -> GaussianNodes:
+    def weights(self, fold: int | None, context: Context) -> GaussianNodes:  # noqa: ARG002 - as of counts
         """The nodes, learned from all rows or from all but those of a fold."""
         return self._nodes(fold, Quadratic(*np.empty((3, self.groups.task.n_nodes, len(self.shift)))))
 
@@ -249,13 +245,15 @@ class GaussianMoments:
         return np.where(floor > 0, floor, 1.0)
 
     def out_of_fold(
-        self, task: NodeTask, X: Matrix, folds: IntArray, effort: Effort, *, with_full: bool
+        self, task: NodeTask, X: Matrix, context: Context, *, with_full: bool
     ) -> tuple[FloatArray, GaussianNodes | None]:
         """Scores of `task.own_pairs()` by models that have not seen the row's fold, and `weights()`."""
+        folds = task.rows.fold
+        assert folds is not None
         pairs = np.concatenate([[0], np.cumsum(task.node_size)])
         out = np.full(pairs[-1], np.nan)
         places = *_nodes_above(task), pairs[:-1] - task.leaf_offset[task.start]
-        batches = [(batch,) for batch in even_batches(np.diff(task.leaf_offset), effort.n_jobs)]
+        batches = [(batch,) for batch in even_batches(np.diff(task.leaf_offset), context.n_jobs)]
         room = Quadratic(*np.empty((3, task.n_nodes, X.shape[1])))
         for fold in range(self.groups.n_folds):
             member = self._nodes(fold, room)
@@ -266,9 +264,9 @@ class GaussianMoments:
                 span = batch.start, batch.stop
                 kernels.score_own_rows(*rows, *nodes, task.leaf_offset, *places, *span, out)
 
-            progress = effort.progress(f"scoring fold {fold + 1} of {self.groups.n_folds}")
-            run(score, batches, n_jobs=effort.n_jobs, progress=progress, shared_memory=True)
-        return out, self.weights() if with_full else None
+            progress = context.progress(f"scoring fold {fold + 1} of {self.groups.n_folds}")
+            run(score, batches, n_jobs=context.n_jobs, progress=progress, shared_memory=True)
+        return out, self.weights(None, context) if with_full else None
 
 
 def _nodes_above(task: NodeTask) -> tuple[IntArray, IntArray]:

@@ -12,7 +12,7 @@ from dichotomies._kernels.naive_bayes.side_sums import side_sums
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies.learners.base import NodeTask
+    from dichotomies.rows import NodeTask
 
 
 class GroupedRows(NamedTuple):
@@ -59,10 +59,10 @@ class Groups:
             order = np.argsort(group, kind="stable")
             group, rows = group[order], rows[order]
         weight = np.ones(len(rows))
-        if task.sample_weight is not None:
-            kept = np.flatnonzero(task.sample_weight[rows] > 0)
+        if task.rows.weight is not None:
+            kept = np.flatnonzero(task.rows.weight[rows] > 0)
             group, rows = group[kept], rows[kept]
-            weight = task.sample_weight[rows]
+            weight = task.rows.weight[rows]
         n_groups = task.tree.n_classes * n_folds
         size = np.bincount(group, minlength=n_groups)
         of_group: FloatArray = np.bincount(group, weight, n_groups).astype(np.float64)

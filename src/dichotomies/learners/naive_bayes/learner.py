@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 
-from dichotomies.learners.base import LEARNERS, SCORER, CrossFitted, Effort, Learner, Wanted
+from dichotomies.learners.base import LEARNERS, SCORER, CrossFitted, Learner, Wanted
 from dichotomies.learners.naive_bayes.dense import DenseCounts
 from dichotomies.learners.naive_bayes.gaussian import GaussianMoments, GaussianRule
 from dichotomies.learners.naive_bayes.groups import Groups
@@ -18,8 +18,10 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Part
 
 if TYPE_CHECKING:
+    from dichotomies._common.context import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-    from dichotomies.learners.base import NodeScorer, NodeTask
+    from dichotomies.learners.base import NodeScorer
+    from dichotomies.rows import NodeTask
 
 
 class Statistics(Protocol):
@@ -32,15 +34,15 @@ class Statistics(Protocol):
     def of_task(self, task: NodeTask) -> Statistics:
         """The same, for the nodes of another tree."""
 
-    def weights(self, fold: int | None = None, effort: Effort | None = None, title: str = "") -> NodeScorer:
-        """The nodes, learned from all rows or from all but those of a fold."""
+    def weights(self, fold: int | None, context: Context) -> NodeScorer:
+        """The nodes, trained on all rows or on all but those of a fold."""
 
     def out_of_fold(
-        self, task: NodeTask, X: Matrix, folds: IntArray, effort: Effort, *, with_full: bool
+        self, task: NodeTask, X: Matrix, context: Context, *, with_full: bool
     ) -> tuple[FloatArray, NodeScorer | None]:
-        """Scores of `task.own_pairs()` by models that have not seen the row's fold.
+        """Out-of-fold scores of `task.own_pairs()`.
 
-        Where `with_full`, also what `weights()` gives: both follow from the same sums.
+        Where `with_full`, also what `weights` gives for all rows: both follow from the same sums.
         """
 
 
@@ -73,45 +75,28 @@ class NaiveBayesLearner(Learner):
         """Which way the nodes are trained, for people."""
         return f"naive-bayes: every {type(self.estimator).__name__} from the statistics of its classes"
 
-    def fit(
-        self,
-        task: NodeTask,
-        *,
-        random_state: Any,  # noqa: ARG002 - nothing is random
-        effort: Effort | None = None,
-        title: str = "",
-    ) -> NodeScorer:
-        """Train all nodes."""
-        effort = effort or Effort()
-        X = task.memo.get("readable", lambda: self._readable(task.X))
-        statistics = self._statistics(task, X, None, effort)
-        return self._scorer(statistics, None, effort, title)
+    def fit(self, task: NodeTask, context: Context) -> NodeScorer:
+        """Train all nodes; nothing is random."""
+        statistics = self._statistics(task, self._rows_as_read(task), None, context)
+        return self._scorer(statistics, None, context)
 
-    def cross_fit(
-        self,
-        task: NodeTask,
-        folds: IntArray,
-        wanted: Wanted,
-        *,
-        random_state: Any,  # noqa: ARG002 - nothing is random
-        effort: Effort | None = None,
-    ) -> CrossFitted:
-        """Train on folds, of which only the statistics are told apart."""
-        effort = effort or Effort()
-        X = task.memo.get("readable", lambda: self._readable(task.X))
-        statistics = self._statistics(task, X, folds, effort)
-        n_folds = int(folds.max()) + 1
+    def cross_fit(self, task: NodeTask, wanted: Wanted, context: Context) -> CrossFitted:
+        """Train all nodes without each fold, and on all rows, as far as wanted."""
+        X = self._rows_as_read(task)
+        statistics = self._statistics(task, X, task.rows.fold, context)
+        n_folds = task.rows.n_folds
         members = [
-            self._scorer(statistics, f, effort, f"fold {f + 1} of {n_folds}: ")
+            self._scorer(statistics, f, context.titled(f"fold {f + 1} of {n_folds}: "))
             for f in range(n_folds if Wanted.MEMBERS in wanted else 0)
         ]
         with_full = Wanted.FULL in wanted
         if Wanted.SCORES not in wanted:
-            return CrossFitted(
-                self._scorer(statistics, None, effort, "") if with_full else None, members, None
-            )
-        scores, full = statistics.out_of_fold(task, X, folds, effort, with_full=with_full)
+            return CrossFitted(self._scorer(statistics, None, context) if with_full else None, members, None)
+        scores, full = statistics.out_of_fold(task, X, context, with_full=with_full)
         return CrossFitted(None if full is None else self._reading(full), members, scores)
+
+    def _rows_as_read(self, task: NodeTask) -> Matrix:
+        return task.rows.remember("naive Bayes features", lambda: self._readable(task.rows.X))
 
     def _readable(self, X: Matrix) -> Matrix:
         """The rows as the rule reads them."""
@@ -120,19 +105,20 @@ class NaiveBayesLearner(Learner):
         self._rule.check(X, type(self.estimator).__name__)
         return self._rule.binarised(X)
 
-    def _statistics(self, task: NodeTask, X: Matrix, folds: IntArray | None, effort: Effort) -> Statistics:
+    def _statistics(self, task: NodeTask, X: Matrix, folds: IntArray | None, context: Context) -> Statistics:
         def take() -> Statistics:
             groups, rows = Groups.of(task, folds)
             if isinstance(self._rule, GaussianRule):
-                return GaussianMoments.of(self._rule, groups, rows, X, effort)
+                return GaussianMoments.of(self._rule, groups, rows, X, context)
             kind = DenseCounts if isinstance(X, np.ndarray) else SparseCounts
-            return kind.of(self._rule, groups, rows, X, effort)
+            return kind.of(self._rule, groups, rows, X, context)
 
-        known: Statistics = task.memo.get(("statistics", None if folds is None else folds.tobytes()), take)
+        key = "class statistics", None if folds is None else folds.tobytes()
+        known: Statistics = task.rows.remember(key, take)
         return known if known.groups.task is task else known.of_task(task)
 
-    def _scorer(self, statistics: Statistics, fold: int | None, effort: Effort, title: str) -> NodeScorer:
-        return self._reading(statistics.weights(fold, effort, title))
+    def _scorer(self, statistics: Statistics, fold: int | None, context: Context) -> NodeScorer:
+        return self._reading(statistics.weights(fold, context))
 
     def _reading(self, scorer: NodeScorer) -> NodeScorer:
         """Nodes that read rows as the rule does."""

@@ -13,7 +13,7 @@ from dichotomies._kernels.naive_bayes.sparse_sides import Subtrees
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, IntArray
-    from dichotomies.learners.base import NodeTask
+    from dichotomies.rows import NodeTask
 
 #: A subtree is small if it has at most one of so many parts, per worker, of what there is to merge.
 _PARTS_PER_JOB = 4

@@ -12,16 +12,16 @@ from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.naive_bayes.class_counts import sum_active
 from dichotomies._kernels.naive_bayes.sparse_models import Rows
 from dichotomies._kernels.naive_bayes.sparse_sides import Counts
-from dichotomies.learners.base import Effort
 from dichotomies.learners.naive_bayes.ascent import Ascent, Asked
 from dichotomies.learners.naive_bayes.groups import take_segments
 
 if TYPE_CHECKING:
+    from dichotomies._common.context import Context
     from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.learners.base import NodeTask
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
     from dichotomies.learners.naive_bayes.smoothing import Background, Smoothing
     from dichotomies.learners.weights import SparseWeights
+    from dichotomies.rows import NodeTask
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class SparseCounts:
 
     @classmethod
     def of(
-        cls, smoothing: Smoothing, groups: Groups, rows: GroupedRows, X: Any, effort: Effort
+        cls, smoothing: Smoothing, groups: Groups, rows: GroupedRows, X: Any, context: Context
     ) -> SparseCounts:
         """Count, in one pass over the rows."""
         nonzeros = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[rows.rows])])
@@ -60,8 +60,8 @@ class SparseCounts:
             n = sum_active(*given, sizes, entry_of, feature, total)
             return feature[:n].copy(), total[:n].copy()
 
-        batches = [(batch,) for batch in even_batches(groups.size, effort.n_jobs)]
-        feature, total = zip(*run(add, batches, n_jobs=effort.n_jobs, shared_memory=True), strict=True)
+        batches = [(batch,) for batch in even_batches(groups.size, context.n_jobs)]
+        feature, total = zip(*run(add, batches, n_jobs=context.n_jobs, shared_memory=True), strict=True)
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         alpha = smoothing.alphas(X.shape[1])
         return cls(smoothing, groups, alpha, offsets, np.concatenate(feature), np.concatenate(total))
@@ -96,25 +96,24 @@ class SparseCounts:
         counts = self.groups.side_sums(self.groups.without(self._group_total, fold))[:, :, 0]
         return sides, self.smoothing.background(self.task.left_is_positive, sides, counts, self.alpha)
 
-    def weights(
-        self, fold: int | None = None, effort: Effort | None = None, title: str = ""
-    ) -> SparseWeights:
+    def weights(self, fold: int | None, context: Context) -> SparseWeights:
         """The nodes' weights, learned from all rows or from all but those of a fold."""
-        title = f"{title}training {self.task.n_nodes} nodes"
         ascent = Ascent.of(self, [fold])
-        return ascent.weights(ascent.climb(Asked.weights_alone(), effort or Effort(), title))
+        parts = ascent.climb(Asked.weights_alone(), context, f"training {self.task.n_nodes} nodes")
+        return ascent.weights(parts)
 
     def out_of_fold(
-        self, task: NodeTask, X: Any, folds: IntArray, effort: Effort, *, with_full: bool
+        self, task: NodeTask, X: Any, context: Context, *, with_full: bool
     ) -> tuple[FloatArray, SparseWeights | None]:
         """Scores of `task.own_pairs()` by models that have not seen the row's fold, and `weights()`."""
+        assert task.rows.fold is not None
         by_leaf = X[task.row_order]
         rows = Rows(
             by_leaf.data,
             by_leaf.indices,
             by_leaf.indptr,
             task.leaf_offset,
-            folds[task.row_order],
+            task.rows.fold[task.row_order],
             np.asarray(by_leaf.sum(axis=1, dtype=np.float64)).ravel(),
             np.concatenate([[0], np.cumsum(task.node_size)]),
             self.groups.size.sum() == len(task.row_order),
@@ -123,5 +122,5 @@ class SparseCounts:
         left_out: list[int | None] = list(range(self.groups.n_folds))
         ascent = Ascent.of(self, [*left_out, None] if with_full else left_out)
         asked = Asked(rows, out, with_full)
-        parts = ascent.climb(asked, effort, f"scoring out of fold at {self.task.n_nodes} nodes")
+        parts = ascent.climb(asked, context, f"scoring out of fold at {self.task.n_nodes} nodes")
         return out, ascent.weights(parts) if with_full else None

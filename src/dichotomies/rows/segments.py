@@ -1,4 +1,4 @@
-"""The scores of many binary problems, one after another in flat arrays."""
+"""Scores of many binary problems, concatenated in flat arrays."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Segments:
-    """Scores, targets and weights of m nodes, one after another.
+    """Scores, targets and weights of m nodes, concatenated.
 
     Parameters
     ----------
     scores : array of shape (n,)
-        Finite scores; log-odds of the positive side where the scorer gives them.
+        Finite scores; log-odds of the positive side if the scorer provides them.
     targets : boolean array of shape (n,)
-        True where a row is on the positive side; at a node of a tree, the left one.
+        True for rows on the positive side; at a node of a tree, the left one.
     offsets : integer array of shape (m + 1,)
         Node k's rows are ``offsets[k]`` up to, not including, ``offsets[k + 1]``.
     weights : array of shape (n,), optional
-        Weights >= 0 of the rows: weight 2 means the same as the row twice.
+        Weights >= 0 of the rows: weight 2 is equivalent to two copies of the row.
 
     Examples
     --------
@@ -57,7 +57,9 @@ class Segments:
             )
         ends = self.offsets[[0, -1]] if len(self.offsets) else self.offsets
         if ends.tolist() != [0, n] or (np.diff(self.offsets) < 0).any():
-            raise ValueError(f"Offsets must rise from 0 to the number of scores, {n}; got {self.offsets}.")
+            raise ValueError(
+                f"Offsets must increase from 0 to the number of scores, {n}; got {self.offsets}."
+            )
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -67,47 +69,47 @@ class Segments:
 
     @cached_property
     def row_weights(self) -> FloatArray:
-        """The weight of each row, 1 where none were given."""
+        """The weight of each row, 1 by default."""
         return np.ones(len(self.scores)) if self.weights is None else self.weights
 
     @cached_property
     def n_rows(self) -> IntArray:
-        """Number of rows of each segment that have a weight above 0."""
+        """Number of rows with positive weight in each segment."""
         return self.count(self.row_weights > 0)
 
     @cached_property
     def order(self) -> IntArray:
-        """Indices (n,) of the rows, segment after segment, by increasing score in each."""
+        """Indices (n,) that sort the rows by score within each segment."""
         order = np.empty(len(self.scores), dtype=np.intp)
         sort_segments(self.scores, self.offsets, order)
         return order
 
     def count(self, rows: BoolArray) -> IntArray:
-        """Count the chosen rows of each segment."""
+        """Count the rows of each segment where `rows` is True."""
         return np.diff(np.concatenate([[0], np.cumsum(rows)])[self.offsets])
 
     def take(self, rows: BoolArray) -> Segments:
-        """The same segments with only the chosen rows."""
+        """Return the same segments with only the rows where `rows` is True."""
         offsets = np.concatenate([[0], np.cumsum(self.count(rows))])
         weights = None if self.weights is None else self.weights[rows]
         return Segments(self.scores[rows], self.targets[rows], offsets, weights)
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Weighted sum of each segment's values; `values` has one for every row."""
+        """Return the weighted sum of `values`, one per row, over each segment."""
         out = np.empty(len(self))
         segment_sums(values, self.row_weights, self.offsets, out)
         return out
 
 
 def row_nll(log_odds: FloatArray, segments: Segments) -> FloatArray:
-    """Negative log-likelihood (n,) of every row's target under these log-odds, unweighted."""
+    """Return the unweighted negative log-likelihood (n,) of every row's target under the log-odds."""
     out = np.empty(len(segments.scores))
     losses(np.ascontiguousarray(log_odds, dtype=np.float64), segments.targets, out)
     return out
 
 
 def segment_nll(log_odds: FloatArray, segments: Segments) -> FloatArray:
-    """Weighted sum (m,) of the binary negative log-likelihood in every segment.
+    """Return the weighted sum (m,) of the binary negative log-likelihood over each segment.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dichotomies.inference.prediction import chunk_rows, class_log_proba, for_each_chunk
 from dichotomies.metrics._input import class_codes, row_weights
+from dichotomies.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.inference.prediction import Recalibration
+    from dichotomies.calibrators.multiclass import MulticlassCalibrator
+    from dichotomies.inference.fitted import FittedForest
     from dichotomies.learners import Scorer
     from dichotomies.tree import ClassTree
 
@@ -27,37 +29,47 @@ if TYPE_CHECKING:
 _CHUNKS_HELD = 16
 
 
-@dataclass(frozen=True)
-class Subject:
-    """The parts of a fitted nested dichotomy, and rows with their classes and weights."""
+@dataclass(frozen=True, eq=False)
+class EvaluatedModel:
+    """The fitted model of a nested dichotomy, and labelled rows to evaluate it on."""
 
-    tree: ClassTree
-    scorer: Scorer
-    external: Recalibration | None
+    model: FittedForest
+    rows: Rows
     n_jobs: int | None
-    X: Matrix
-    codes: IntArray
-    weight: FloatArray
 
     @classmethod
-    def of(cls, clf: Any, X: Matrix, y: npt.ArrayLike, sample_weight: Any = None) -> Subject:
-        """Take a fitted classifier apart and check the rows."""
+    def of(cls, clf: Any, X: Matrix, y: npt.ArrayLike, sample_weight: Any = None) -> EvaluatedModel:
+        """Take the model of a fitted classifier, and check the rows."""
         clf, X = tree_classifier(clf, X)
         codes = codes_of(y, clf.classes_, X.shape[0])
-        return cls(
-            tree=clf.tree_,
-            scorer=clf._scorer,
-            external=clf.external_calibrator_,
-            n_jobs=clf.n_jobs,
-            X=X,
-            codes=codes,
-            weight=row_weights(sample_weight, len(codes)),
-        )
+        rows = Rows(X, codes, clf.classes_, row_weights(sample_weight, len(codes)))
+        return cls(clf.model_, rows, clf.n_jobs)
+
+    @property
+    def tree(self) -> ClassTree:
+        """The tree along which the NLL is decomposed."""
+        return self.model.tree
+
+    @cached_property
+    def scorer(self) -> Scorer:
+        """Log-odds at the nodes of `tree` before external calibration."""
+        return self.model.node_scorer
+
+    @property
+    def external(self) -> MulticlassCalibrator | None:
+        """The external calibrator."""
+        return self.model.external
+
+    @property
+    def weight(self) -> FloatArray:
+        """Weight of each row."""
+        assert self.rows.weight is not None
+        return self.rows.weight
 
     @cached_property
     def leaf_of_row(self) -> IntArray:
         """Position of each row's class among the leaves, (n_rows,)."""
-        return self.tree.leaf_position[self.codes]
+        return self.tree.leaf_position[self.rows.codes]
 
     def add_up(self, measure: Callable[[slice, FloatArray], Any]) -> Any:
         """Sum of what `measure` makes of each chunk's log-odds, or of each entry if it makes a tuple.
@@ -67,13 +79,13 @@ class Subject:
         """
         total: Any = None
         step = _CHUNKS_HELD * chunk_rows(self.tree.n_nodes)
-        for begin in range(0, self.X.shape[0], step):
+        for begin in range(0, len(self.rows), step):
             results: dict[int, Any] = {}
 
             def keep(rows: slice, log_odds: FloatArray, results: Any = results, begin: int = begin) -> None:
                 results[rows.start] = measure(slice(begin + rows.start, begin + rows.stop), log_odds)
 
-            for_each_chunk(self.tree, self.scorer, self.X[begin : begin + step], keep, self.n_jobs)
+            for_each_chunk(self.tree, self.scorer, self.rows.X[begin : begin + step], keep, self.n_jobs)
             for start in sorted(results):
                 total = results[start] if total is None else _plus(total, results[start])
         return total
@@ -96,7 +108,7 @@ def tree_classifier(clf: Any, X: Matrix) -> tuple[Any, Matrix]:
     fitted_dichotomy(clf)  # before any row is transformed
     while isinstance(clf, Pipeline):
         clf, X = clf[-1], clf[:-1].transform(X) if len(clf) > 1 else X
-    return clf, clf._validated_for_prediction(X)
+    return clf, clf.validated_rows(X)
 
 
 def fitted_dichotomy(clf: Any) -> Any:
@@ -104,7 +116,7 @@ def fitted_dichotomy(clf: Any) -> Any:
     check_is_fitted(clf)
     if isinstance(clf, Pipeline):
         return fitted_dichotomy(clf[-1])
-    if not (hasattr(clf, "tree_") and hasattr(clf, "_scorer")):
+    if not hasattr(clf, "model_"):
         raise TypeError(
             f"Only a nested dichotomy has nodes to look at: give a fitted NestedDichotomyClassifier or "
             f"NestedDichotomyEnsemble, or a pipeline that ends in one, not a {type(clf).__name__}."

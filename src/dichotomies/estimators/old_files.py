@@ -1,0 +1,33 @@
+"""Estimators from files of format 1, in which the fitted parts were attributes of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dichotomies.inference.fitted import FittedForest
+from dichotomies.persistence.checks import check_value, expect
+from dichotomies.tree import ClassTree
+from dichotomies.tree.forest import Forest
+
+
+def upgraded(state: dict[str, Any]) -> dict[str, Any]:
+    """Parameters and fitted attributes of today from those of format 1; others are returned unchanged."""
+    if "ensemble" not in state:
+        return state
+    state = dict(state)
+    state["average_folds"] = state.pop("ensemble")
+    if "learner_" not in state:
+        return state
+    expect("external_calibrator_" in state, "there is an external calibrator, or None")
+    external = state.pop("external_calibrator_")
+    if "_scorer" in state:
+        expect("tree_" in state, "there is a tree")
+        tree = state.pop("tree_")
+        check_value(ClassTree, tree, "tree_", {})
+        state["model_"] = FittedForest(Forest.of([tree]), state.pop("_scorer"), external=external)
+        return state
+    names = ("_forest", "_nodes", "pooling_", "member_calibrators_")
+    expect(all(name in state for name in names), "there are trees and their nodes")
+    forest, scorer, pooling, members = (state.pop(name) for name in names)
+    state["model_"] = FittedForest(forest, scorer, pooling, members, external)
+    return state

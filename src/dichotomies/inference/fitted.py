@@ -1,0 +1,200 @@
+"""`FittedForest`: trees, trained nodes and calibrators, which together give class probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies._kernels.composition import implied_log_odds
+from dichotomies.calibrators.multiclass import MulticlassCalibrator
+from dichotomies.inference.pooling import POOLINGS
+from dichotomies.inference.prediction import class_log_proba, in_chunks
+from dichotomies.learners.base import SCORER
+from dichotomies.persistence import savable
+from dichotomies.persistence.checks import Each, Optional, Part, Size, Such
+from dichotomies.tree.forest import Forest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dichotomies._common.typing import FloatArray, IntArray, Matrix
+    from dichotomies.learners import Scorer
+    from dichotomies.tree import ClassTree
+
+
+_CALIBRATOR = Optional(Part(MulticlassCalibrator, "n_classes"))
+
+
+@savable(
+    "fitted-forest",
+    forest=Part(Forest, "n_trees", "classes", n_different="n_nodes"),
+    n_classes=Size("n_classes", 2),
+    scorer=SCORER,
+    pooling=Such(POOLINGS.__contains__, "is a way to pool"),
+    members=Each(_CALIBRATOR, "n_trees", may_be_empty=True),
+    external=_CALIBRATOR,
+)
+@dataclass(frozen=True, eq=False)
+class FittedForest:
+    """One tree or several with trained nodes, and calibrators of their class probabilities.
+
+    It predicts, is saved, and is the public view of a fitted estimator that diagnostics and reports read.
+    A single tree is a forest of one.
+
+    Attributes
+    ----------
+    forest : Forest
+        The trees and their different nodes.
+    scorer : Scorer
+        Log-odds of the different nodes of all trees, with internal calibration where there is any.
+    pooling : str
+        Mean of the trees' probabilities, a name of `dichotomies.inference.pooling.POOLINGS`.
+    members : sequence of MulticlassCalibrator or None
+        Calibrators of the trees' outputs, one per tree; empty without any.
+    external : MulticlassCalibrator or None
+        Calibrator of the only tree, or of the pool.
+    """
+
+    forest: Forest
+    scorer: Scorer
+    pooling: str = "geometric"
+    members: Sequence[MulticlassCalibrator | None] = field(default_factory=list)
+    external: MulticlassCalibrator | None = None
+
+    # ------------------------------------------------------------------ views
+
+    @property
+    def tree(self) -> ClassTree:
+        """The only tree, or the first, along which the pooled probabilities are decomposed."""
+        return self.forest.trees[0]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.forest.n_classes
+
+    @property
+    def node_scorer(self) -> Scorer:
+        """Log-odds at the nodes of `tree` before external calibration.
+
+        Those of a single tree are its nodes' own; those of several are implied by the pooled probabilities.
+        """
+        if len(self.forest.trees) == 1 and not self.members:
+            return self.scorer
+        return ImpliedScorer(self.tree, replace(self, external=None))
+
+    # ------------------------------------------------------------------ class probabilities of a chunk
+
+    def log_proba(self, X: Matrix, out: FloatArray | None = None) -> FloatArray:
+        """Class log-probabilities of a chunk of rows, written to `out` if given."""
+        out = np.empty((X.shape[0], self.n_classes)) if out is None else out
+        log_odds = self.scorer.log_odds(X)
+        if len(self.forest.trees) == 1:
+            self._of_tree(0, log_odds, out)
+        else:
+            pool = POOLINGS[self.pooling](out)
+            for t in range(len(self.forest.trees)):
+                pool.add(self._of_tree(t, log_odds))
+            pool.finish()
+        return out if self.external is None else self.external.predict_log_proba(out, out=out)
+
+    def _of_tree(self, t: int, log_odds: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """Class log-probabilities by one tree, with its own calibrator if it has one."""
+        out = class_log_proba(self.forest.trees[t], self.forest.log_odds_of_tree(t, log_odds), out)
+        calibrator = self.members[t] if self.members else None
+        return out if calibrator is None else calibrator.predict_log_proba(out, out=out)
+
+    # ------------------------------------------------------------------ predictions for any number of rows
+
+    def predict_log_proba(
+        self, X: Matrix, n_jobs: int | None = None, dtype: type[np.floating[Any]] = np.float64
+    ) -> FloatArray:
+        """Class log-probabilities of rows, shape (n_rows, n_classes)."""
+        out: FloatArray = np.empty((X.shape[0], self.n_classes), dtype=dtype)
+
+        def predict(rows: slice) -> None:
+            if out.dtype == np.float64:
+                self.log_proba(X[rows], out[rows])
+            else:
+                out[rows] = self.log_proba(X[rows])
+
+        self._in_chunks(X, predict, n_jobs)
+        return out
+
+    def log_proba_by_tree(self, X: Matrix, n_jobs: int | None = None) -> FloatArray:
+        """Class log-probabilities by each tree in single precision, shape (n_trees, n_rows, n_classes)."""
+        shape = len(self.forest.trees), X.shape[0], self.n_classes
+        out: FloatArray = np.empty(shape, dtype=np.float32)
+
+        def predict(rows: slice) -> None:
+            log_odds = self.scorer.log_odds(X[rows])
+            for t in range(len(out)):
+                out[t, rows] = self._of_tree(t, log_odds)
+
+        self._in_chunks(X, predict, n_jobs)
+        return out
+
+    def most_probable(self, X: Matrix, n_jobs: int | None = None) -> IntArray:
+        """Code of the most probable class of each row."""
+        best = np.empty(X.shape[0], dtype=np.intp)
+
+        def predict(rows: slice) -> None:
+            best[rows] = self.log_proba(X[rows]).argmax(axis=1)
+
+        self._in_chunks(X, predict, n_jobs)
+        return best
+
+    def top_k(self, X: Matrix, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
+        """Codes and log-probabilities of each row's `k` most probable classes, the most probable first.
+
+        Of equally probable classes the one with the lower code comes first, as in `most_probable`.
+        """
+        codes = np.empty((X.shape[0], k), dtype=np.intp)
+        best = np.empty((X.shape[0], k))
+
+        def predict(rows: slice) -> None:
+            log_proba = self.log_proba(X[rows])
+            codes[rows] = _largest(log_proba, k)
+            best[rows] = np.take_along_axis(log_proba, codes[rows], axis=1)
+
+        self._in_chunks(X, predict, n_jobs)
+        return codes, best
+
+    def _in_chunks(self, X: Matrix, predict: Callable[[slice], None], n_jobs: int | None) -> None:
+        """Predict chunk by chunk: no more than a chunk of probabilities per worker is held at a time."""
+        is_single = len(self.forest.trees) == 1
+        width = self.forest.n_different if is_single else self.forest.n_different + 2 * self.n_classes
+        in_chunks(width, X.shape[0], predict, n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class ImpliedScorer:
+    """Log-odds at a tree's nodes that a model's class probabilities imply, whatever the model is.
+
+    The NLL of any class probabilities is the sum of the NLLs of these log-odds along the path of the class.
+    """
+
+    tree: ClassTree
+    model: FittedForest
+
+    def log_odds(self, X: Matrix) -> FloatArray:
+        """Log-odds of going left for each row at each node."""
+        log_proba = self.model.log_proba(X)
+        out = np.empty((len(log_proba), self.tree.n_nodes))
+        implied_log_odds(log_proba, self.tree.left, self.tree.right, self.tree.leaf_order, out)
+        return out
+
+
+def _largest(values: FloatArray, k: int) -> IntArray:
+    """Places of the `k` largest values of each row, in descending order; equals in their order."""
+    if k < values.shape[1]:
+        least = np.partition(values, -k, axis=1)[:, -k, None]  # of those that are wanted
+        # all above it, and as many of those equal to it as there is room for, in their order
+        rank = np.where(values > least, 0, np.where(values == least, 1, 2)).astype(np.int8)
+        places = np.argsort(rank, axis=1, kind="stable")[:, :k]
+    else:
+        places = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    order = np.argsort(-np.take_along_axis(values, places, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(places, order, axis=1)

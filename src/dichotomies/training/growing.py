@@ -1,0 +1,40 @@
+"""Growing the trees of a plan."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.structures import GrowingTask
+from dichotomies.tree.forest import Forest
+
+if TYPE_CHECKING:
+    from dichotomies.rows import Rows
+    from dichotomies.structures import TreeJudge
+    from dichotomies.training.plan import Plan
+
+
+def grow(plan: Plan, rows: Rows, judge: TreeJudge, rng: Any) -> Forest:
+    """Grow one tree or several, each on a random share of the features."""
+    assert plan.structure is not None
+    trees = [
+        plan.structure.grow_from(GrowingTask(_with_some_features(rows, plan.max_features, rng), judge), rng)
+        for _ in range(plan.n_estimators)
+    ]
+    forest = Forest.of(trees, shared=not plan.bootstrap)
+    if len(trees) > 1 and not plan.bootstrap and forest.n_different == trees[0].n_nodes > 3:
+        warnings.warn(
+            f"All {len(trees)} trees are the same, so that pooling them changes nothing: choose a "
+            "structure with chance, lower max_features, or set bootstrap=True.",
+            stacklevel=4,
+        )
+    return forest
+
+
+def _with_some_features(rows: Rows, share: float, rng: Any) -> Rows:
+    n_taken = max(1, round(share * rows.n_features))
+    if n_taken == rows.n_features:
+        return rows
+    return rows.with_features(np.sort(rng.permutation(rows.n_features)[:n_taken]))
