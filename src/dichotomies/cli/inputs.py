@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dichotomies._common.chunks import rows_within
 from dichotomies.cli.estimators import estimator_named
 from dichotomies.cli.settings import Settings
 
@@ -59,4 +60,4 @@ def load_model(path: Path, n_jobs: int | None = None, trusted: Sequence[str] | N
 
 def batch_rows(n_classes: int) -> int:
     """Rows of a batch so that their class probabilities take at most 64 MiB."""
-    return max(1, min(8192, 64 * 2**20 // (8 * n_classes)))
+    return rows_within(64 * 2**20, n_classes, at_most=8192)

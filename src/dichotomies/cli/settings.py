@@ -2,10 +2,10 @@
 
 import json
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from dichotomies._common.suggestions import did_you_mean
 from dichotomies.cli.estimators import ESTIMATORS, estimator_named
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Settings:
             else:
                 raise SettingsError(
                     f"There is no setting {name!r}; choose from {', '.join(known)} (param.C is the parameter "
-                    f"C of the estimator).{_meant(name, list(known))}"
+                    f"C of the estimator).{did_you_mean(name, known)}"
                 )
         return replace(self, **changes)
 
@@ -149,7 +149,7 @@ def _parameters(estimator: str) -> list[str]:
 def _check(what: str, name: str, names: list[str]) -> None:
     if name not in names:
         raise SettingsError(
-            f"There is no {what} {name!r}; choose from {', '.join(names)}.{_meant(name, names)}"
+            f"There is no {what} {name!r}; choose from {', '.join(names)}.{did_you_mean(name, names)}"
         )
 
 
@@ -215,8 +215,3 @@ def _nodes(given: Any) -> Any:
 
 def _number_or_text(given: Any) -> Any:
     return value_of(given) if isinstance(given, str) else given
-
-
-def _meant(name: str, names: list[str]) -> str:
-    close = get_close_matches(name, names, n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""

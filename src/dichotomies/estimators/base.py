@@ -11,10 +11,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.context import Context
 from dichotomies._common.parallel import say
+from dichotomies._common.weights import row_weights
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import input_dtypes
 from dichotomies.persistence import save
@@ -105,7 +106,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
             raise ValueError(f"A classifier needs at least two classes, but y has only one class: {only!r}.")
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            weight = row_weights(sample_weight, X.shape[0])
         return Rows(X, codes, self.classes_, weight)
 
     def _accepted(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from dichotomies._common.chunks import rows_within
 from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products, spread
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Offsets
@@ -111,7 +112,7 @@ class SparseWeights:
         """Which features have entries at many nodes, and these written out; see `sparse_products`."""
         n_nodes = len(self.intercept)
         n_entries = np.diff(self.feature_offsets)
-        most = _COMMON_BYTES // (8 * n_nodes)
+        most = rows_within(_COMMON_BYTES, n_nodes)
         features = np.argsort(-n_entries, kind="stable")[:most]
         features = features[_MANY * n_entries[features] >= n_nodes]
         place: IntArray = np.full(len(n_entries), -1, dtype=np.int32)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.registry import Registry
+from dichotomies._common.weights import row_weights
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import Part, declares
@@ -71,7 +72,7 @@ class BinaryCalibrator(BaseEstimator, ABC):
         """
         flat = _checked_scores(scores)
         self.classes_, positive = _two_sides(np.asarray(y))
-        weights = None if sample_weight is None else _checked_weights(sample_weight)
+        weights = None if sample_weight is None else row_weights(sample_weight, len(flat))
         self.maps_ = self.fit_segments(Segments(flat, positive, np.array([0, len(flat)]), weights))
         return self
 
@@ -100,13 +101,6 @@ def _checked_scores(scores: npt.ArrayLike) -> FloatArray:
     if len(bad):
         raise ValueError(f"Scores must be finite; {len(bad)} are not, the first is scores[{bad[0]}].")
     return np.ascontiguousarray(flat)
-
-
-def _checked_weights(sample_weight: npt.ArrayLike) -> FloatArray:
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("sample_weight must be finite numbers >= 0, one per row.")
-    return weights
 
 
 def _two_sides(y: LabelArray) -> tuple[LabelArray, BoolArray]:

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.registry import Registry
+from dichotomies._common.weights import row_weights
 from dichotomies.calibrators.multiclass._rows import CalibrationRows, normalise, normalised, row_blocks
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import Size, declares, expect
@@ -71,7 +72,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         """
         raw = np.ascontiguousarray(checked_log_proba(log_proba))
         codes = _codes(y, raw, classes)
-        rows = CalibrationRows.read(raw, codes, _weights(sample_weight, len(raw)))
+        rows = CalibrationRows.read(raw, codes, row_weights(sample_weight, len(raw)))
         return self.fit_on(rows)
 
     def fit_on(self, rows: CalibrationRows) -> MulticlassCalibrator:
@@ -186,14 +187,3 @@ def _columns_of(labels: npt.NDArray[Any], classes: npt.NDArray[Any], n_classes: 
     if unknown:
         raise ValueError(f"y has the label {unknown[0]!r}, which is not among the {n_classes} classes.")
     return np.array([column[label] for label in labels.tolist()], dtype=np.intp)
-
-
-def _weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise ValueError(
-            f"sample_weight must be {n_rows} finite numbers that are not negative, and not all zero."
-        )
-    return weight

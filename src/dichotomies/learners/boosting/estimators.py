@@ -11,8 +11,9 @@ from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dichotomies._common.weights import row_weights
 from dichotomies._kernels.boosting.ensembles import DISCRETE, GRADIENT, REAL, Boosting
 from dichotomies.learners.boosting.binning import bin_rows
 from dichotomies.learners.boosting.trees import BoostedTrees, Ranges
@@ -66,9 +67,7 @@ class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
-        weight: FloatArray = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
+        weight = row_weights(sample_weight, len(X))
         is_positive = self._validated_target(y, weight)
         # the positive side stands on the left, so that log-odds are those of the second class
         rows = np.argsort(~is_positive, kind="stable")

@@ -10,9 +10,10 @@ from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.context import Context
+from dichotomies._common.weights import row_weights
 from dichotomies.learners.base import LEARNERS, SCORER, Learner, Unsupported
 from dichotomies.learners.logistic.settings import Settings, check_class_weight
 from dichotomies.learners.logistic.training import NodeTraining
@@ -216,7 +217,7 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
         self._check_two_classes(y)
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            weight = row_weights(sample_weight, X.shape[0])
         tree = ClassTree([1, 0], [0])  # class 1 on the left: log-odds of left are those of the second class
         task = NodeTask(Rows(X, codes, self.classes_, weight), tree)
         scorer = learner.fit(task, Context(check_random_state(self.random_state)))
