@@ -3,12 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-# Real datasets for tests and benchmarks, where there are any beside the project.
+# Real datasets for tests, benchmarks and experiments, where there are any beside the project.
 ifneq ($(wildcard ../shared/data),)
 export DICHOTOMIES_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint doctest benchmarks test-pythons clean
+.PHONY: demo test lint doctest reproduce study benchmarks test-pythons clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("dichotomies needs Python 3.11 or newer; set PYTHON=..." if sys.version_info < (3, 11) else 0)'
@@ -23,13 +23,20 @@ test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n auto
 
 doctest: $(VENV)/.installed
-	MPLBACKEND=Agg $(BIN)/python -m pytest --doctest-modules src --doctest-glob='*.md' README.md docs
+	MPLBACKEND=Agg $(BIN)/python -m pytest --doctest-modules src experiments --doctest-glob='*.md' README.md docs
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Both go on where they were stopped: the results are kept in results.sqlite and study/.
+reproduce: $(VENV)/.installed
+	$(BIN)/python -m experiments.reproduce
+
+study: $(VENV)/.installed
+	$(BIN)/python -m experiments.study
 
 benchmarks: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.overhead --save

@@ -13,12 +13,12 @@ from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.race import arguments, report
 from dichotomies.calibrators.multiclass.vector import VectorScaling, VectorScalingML
-from dichotomies.datasets import Dataset, load
-from dichotomies.experiments import readings
-from dichotomies.experiments.measure import CLIP
-from dichotomies.experiments.paper import paper_cells
-from dichotomies.experiments.trial import Trial
 from dichotomies.rows.folds import hold_out
+from experiments.datasets import Dataset, load
+from experiments.reproduce import readings
+from experiments.reproduce.paper import paper_cells
+from experiments.reproduce.trial import PaperTrial
+from experiments.running.measurement import CLIP
 
 TEXT = """
 # Which vector scaling was it?
@@ -46,7 +46,7 @@ def _nlls(dataset: Dataset, base: str, n_folds: int) -> dict[str, list[float]]:
     codes = np.unique(dataset.y, return_inverse=True)[1]
     folds = StratifiedKFold(10, shuffle=True, random_state=0).split(dataset.X, codes)
     for fold, (train, test) in zip(range(n_folds), folds, strict=False):
-        trial = Trial(dataset.name, base, readings.AS_NUMBERS_IMPLY, "none", 0, fold)
+        trial = PaperTrial(dataset.name, base, readings.AS_NUMBERS_IMPLY, "none", 0, fold)
         held = hold_out(codes[train], 0.1, np.random.RandomState(fold))
         clf = readings.classifier(trial).fit(dataset.X[train[~held]], codes[train[~held]])
         before, after = (clf.predict_log_proba(dataset.X[rows]) for rows in (train[held], test))

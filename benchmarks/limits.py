@@ -56,7 +56,7 @@ def _machine() -> tuple[float, float]:
 
 def _stages(clf: Any, X: Any) -> tuple[float, float, float]:
     """Seconds for the log-odds of X, for their sums along the paths, and for the exponentials at the end."""
-    scorer, tree, step = clf._scorer, clf.tree_, chunk_rows(clf.tree_.n_nodes)
+    scorer, tree, step = clf.model_.scorer, clf.tree_, chunk_rows(clf.tree_.n_nodes)
     out = np.zeros((min(step, X.shape[0]), tree.n_classes))
     spent = np.zeros(3)
     for i in range(0, X.shape[0], step):
@@ -77,7 +77,7 @@ def _dense_product(problem: Problem, n_products: int) -> float:
 
 def _touched(problem: Problem, clf: Any) -> float:
     """Bytes moved for the entries of the weights that the words of the test rows have."""
-    weights = base_scorers(clf._scorer)[0]
+    weights = base_scorers(clf.model_.scorer)[0]
     entries = np.diff(weights.feature_offsets)
     return float(16 * entries[problem.X_test.indices].sum())
 
@@ -128,7 +128,7 @@ def main() -> None:
 
 def _rows(arithmetic: float, memory: float) -> list[list[str]]:
     def bayes_fit(problem: Problem) -> Callable[[Any], float]:
-        return lambda clf: _bytes(problem.X, base_scorers(clf._scorer)[0]) / memory
+        return lambda clf: _bytes(problem.X, base_scorers(clf.model_.scorer)[0]) / memory
 
     def passes(problem: Problem) -> Callable[[Any], float]:
         return lambda clf: 5 * 4 * problem.X.shape[1] * float(_node_rows(clf, problem).sum()) / memory

@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.race import arguments, ratio, report
 from dichotomies.calibrators.binary import BINARY, Segments
-from dichotomies.datasets import load
 from dichotomies.structures import STRUCTURES
+from experiments.datasets import load
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, LabelArray

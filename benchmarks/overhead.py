@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.race import arguments, ratio, report
 from dichotomies import NestedDichotomyClassifier
-from dichotomies.datasets import load
+from experiments.datasets import load
 from tests.reference import RecursiveNestedDichotomy
 
 if TYPE_CHECKING:

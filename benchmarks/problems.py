@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from dichotomies.datasets import load
 from dichotomies.rows.folds import hold_out
 from dichotomies.structures import STRUCTURES
+from experiments.datasets import load
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, IntArray, Matrix

@@ -1,11 +1,15 @@
-"""Fixtures: real data where there is a data folder, small data that ships with scikit-learn elsewhere."""
+"""Fixtures: real data from the data folder or the repository, and small data that ships with scikit-learn.
+
+The repository holds `clinc150` and `omniglot_100`, so tests on these run everywhere; tests on other sets are
+skipped where the folder that DICHOTOMIES_DATA names does not have them.
+"""
 
 import numpy as np
 import pytest
 from hypothesis import settings
 from sklearn.datasets import load_digits, load_iris
 
-from dichotomies.datasets import load
+from experiments.datasets import load
 
 settings.register_profile("dichotomies", deadline=None)  # the first call of a kernel compiles it
 settings.load_profile("dichotomies")
@@ -13,7 +17,7 @@ settings.load_profile("dichotomies")
 
 @pytest.fixture(scope="session")
 def real_data():
-    """Load a dataset of the data folder, or skip the test with the reason."""
+    """Load a dataset of the data folder or the repository, or skip the test with the reason."""
 
     def load_or_skip(name):
         try:

@@ -1,6 +1,6 @@
 """Draw depth.svg, the paper's depth figure, and depth_error.svg: a random tree cut at increasing depth.
 
-Run with ``python docs/figures/depth.py``; needs the dataset omniglot in the data folder.
+Run with ``python -m docs.figures.depth``; needs the dataset omniglot in the data folder.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dichotomies import NestedDichotomyClassifier
-from dichotomies.datasets import load
 from dichotomies.diagnostics import DepthCuts, depth_cuts
 from dichotomies.plots import DepthCalibrationDisplay, DepthReliabilityDisplay
+from experiments.datasets import load
 
 FOLDER = Path(__file__).parent
 

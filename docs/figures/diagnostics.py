@@ -1,6 +1,6 @@
 """Draw docs/figures/ledger.png, reliability.svg and class_calibration.svg.
 
-Run with ``python docs/figures/diagnostics.py``; needs the datasets omniglot and letter in the data folder.
+Run with ``python -m docs.figures.diagnostics``; needs the datasets omniglot and letter in the data folder.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dichotomies import NestedDichotomyClassifier
-from dichotomies.datasets import load
 from dichotomies.plots import ClassCalibrationDisplay, LedgerDisplay, ReliabilityDisplay
+from experiments.datasets import load
 
 FOLDER = Path(__file__).parent
 

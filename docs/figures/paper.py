@@ -1,6 +1,6 @@
 """Draw the paper's two figures again: paper_reliability.svg and paper_depth.svg.
 
-Run with ``python docs/figures/paper.py``; needs the datasets optdigits and kanji_fonts in the data folder,
+Run with ``python -m docs.figures.paper``; needs the datasets optdigits and kanji_fonts in the data folder,
 which stand in for `credit` and ALOI.
 """
 
@@ -15,9 +15,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
 from dichotomies import NestedDichotomyClassifier
-from dichotomies.datasets import load
 from dichotomies.diagnostics import depth_cuts
 from dichotomies.plots import DepthReliabilityDisplay, ReliabilityDisplay
+from experiments.datasets import load
 
 FOLDER = Path(__file__).parent
 

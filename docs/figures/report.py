@@ -1,7 +1,7 @@
 """Take docs/figures/report.webp: a report on 150 intents of what people ask an assistant, in both themes.
 
-Run with ``python docs/figures/report.py``; needs the dataset clinc150 in the data folder, selenium and
-Chromium with its driver (Debian: chromium, chromium-driver).
+Run with ``python -m docs.figures.report``; needs selenium and Chromium with its driver
+(Debian: chromium, chromium-driver).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from dichotomies import NestedDichotomyClassifier
-from dichotomies.datasets import load
 from dichotomies.report import Report, make
+from experiments.datasets import load
 
 WIDTH, HEIGHT = 1160, 2180
 

@@ -42,7 +42,6 @@ _HOMES = {
 #: Modules that people use by name.
 _MODULES = (
     "calibrators",
-    "datasets",
     "diagnostics",
     "learners",
     "metrics",

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -13,7 +12,6 @@ from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.cli.app import app
 from dichotomies.cli.estimators import ESTIMATORS
-from dichotomies.datasets import DATASETS
 from dichotomies.structures import STRUCTURES
 
 
@@ -49,18 +47,6 @@ def test_list_is_also_json():
     named = json.loads(invoke("list", "--json").stdout)
     assert list(named["structure"]) == STRUCTURES.names()
     assert named["estimator"].keys() == ESTIMATORS.keys()
-
-
-def test_datasets_says_where_each_would_come_from(tmp_path):
-    folder = tmp_path / "letter"
-    folder.mkdir()
-    np.savez(folder / "letter.npz", X=np.eye(2), y=[0, 1])
-    listed = json.loads(invoke("datasets", "--data-dir", str(tmp_path), "--json").stdout)
-    places = {dataset["name"]: dataset["comes_from"] for dataset in listed}
-    assert list(places) == DATASETS.names()
-    assert places["letter"] == "data folder"
-    lines = invoke("datasets", "--data-dir", str(tmp_path)).stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["name", *places]
 
 
 def test_version():

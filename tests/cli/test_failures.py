@@ -128,12 +128,12 @@ def test_a_missing_extra_is_named(missing, command, extra, digit_files, tmp_path
 def test_warnings_are_said_on_one_line(monkeypatch):
     def warn(*_, **__):
         warnings.warn("mind\nthis", stacklevel=1)
-        return []
+        return {}
 
-    monkeypatch.setattr("dichotomies.datasets.available", warn)
+    monkeypatch.setattr("dichotomies.structures.STRUCTURES.summaries", warn)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        assert run("datasets").stderr == "Warning: mind this\n"
+        assert run("list").stderr == "Warning: mind this\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

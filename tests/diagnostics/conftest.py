@@ -10,7 +10,7 @@ SCHEMES = {
     "external": {},
     "internal": {"internal_calibration": "isotonic", "external_calibration": None},
     "both": {"internal_calibration": "platt"},
-    "ensemble": {"internal_calibration": "platt", "ensemble": True},
+    "average": {"internal_calibration": "platt", "average_folds": True},
     "some nodes": {"internal_calibration": "platt", "calibrated_nodes": [0, 2]},
 }
 

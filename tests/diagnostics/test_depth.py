@@ -1,18 +1,19 @@
 """The tree cut at each depth, against cuts made by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score
 
 from dichotomies import ClassTree, NestedDichotomyClassifier
 from dichotomies.diagnostics import depth_cuts, predict_groups
-from dichotomies.inference.prediction import TreeModel, log_proba_of
 from dichotomies.metrics import expected_calibration_error, reliability_curve
 
 
 def group_probabilities(clf, X, depth, external):
-    calibrator = clf.external_calibrator_ if external else None
-    proba = np.exp(log_proba_of(TreeModel(clf.tree_, clf._scorer, calibrator), X))
+    model = clf.model_ if external else replace(clf.model_, external=None)
+    proba = np.exp(model.predict_log_proba(X))
     cut = clf.tree_.cut(depth)
     return np.stack([proba[:, cut.group_of_class == g].sum(axis=1) for g in range(len(cut))], axis=1), cut
 
@@ -51,7 +52,7 @@ def test_the_deepest_cut_is_the_classifier_itself(scored):
 
 def test_the_first_cut_is_the_classifier_at_the_root(scored):
     clf, X, y = scored
-    log_odds = clf._scorer.log_odds(X)[:, 0]
+    log_odds = clf.model_.scorer.log_odds(X)[:, 0]
     decided = np.abs(log_odds) > 1e-9  # isotonic nodes may be undecided, and then either side will do
     X, y, log_odds = X[decided], y[decided], log_odds[decided]
     cuts = depth_cuts(clf, X, y, depths=[1])

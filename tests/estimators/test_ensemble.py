@@ -19,12 +19,13 @@ import dichotomies
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.diagnostics import ledger
-from dichotomies.inference.prediction import _largest, class_log_proba
-from dichotomies.learners import NodeTask, choose
+from dichotomies.inference.fitted import _largest
+from dichotomies.inference.prediction import class_log_proba
+from dichotomies.rows import Rows
 from dichotomies.rows.folds import fold_of_rows
-from dichotomies.structures import STRUCTURES, GrowingTask
-from dichotomies.training.plan import Plan
-from dichotomies.training.train import _pooled_fairly
+from dichotomies.structures import STRUCTURES
+from dichotomies.training.external import _pooled_out_of_fold
+from tests.tasks import growing_task
 
 LR = LogisticRegression(C=0.1)
 
@@ -75,7 +76,7 @@ def test_trees_differ_and_share_nodes(digits_parts):
     clf = fitted(digits_parts, n_estimators=10)
     assert len({str(tree) for tree in clf.trees_}) > 1
     assert 9 < clf.n_different_nodes_ < 90
-    assert clf._nodes.log_odds(digits_parts[2]).shape[1] == clf.n_different_nodes_
+    assert clf.model_.scorer.log_odds(digits_parts[2]).shape[1] == clf.n_different_nodes_
 
 
 def test_one_tree_is_the_classifier(digits_parts):
@@ -115,10 +116,12 @@ def test_every_combination_gives_probabilities(
 def test_a_pool_of_calibrated_trees_is_pooled_after_calibration(digits_parts):
     clf = fitted(digits_parts, member_calibration="temperature", external_calibration=None)
     X_test = digits_parts[2]
-    log_odds = clf._nodes.log_odds(X_test)
+    log_odds = clf.model_.scorer.log_odds(X_test)
     each = np.stack(
         [
-            calibrator.predict_log_proba(class_log_proba(tree, clf._forest.log_odds_of_tree(t, log_odds)))
+            calibrator.predict_log_proba(
+                class_log_proba(tree, clf.model_.forest.log_odds_of_tree(t, log_odds))
+            )
             for t, (tree, calibrator) in enumerate(zip(clf.trees_, clf.member_calibrators_, strict=True))
         ]
     ).mean(axis=0)
@@ -252,10 +255,9 @@ def test_each_tree_is_trained_on_its_own_bootstrap_sample(digits_parts):
     clf = fitted(digits_parts, GaussianNB(), bootstrap=True, external_calibration=None, structure="random")
     rng = np.random.RandomState(0)
     for _ in range(4):  # what the trees took of the seed, features drawn included
-        STRUCTURES.create("random").grow_from(
-            clf._with_some_features(GrowingTask(X, y, np.arange(10)), rng), rng
-        )
-    bags = clf._bags(y, None, rng)
+        rng.permutation(X.shape[1])
+        STRUCTURES.create("random").grow_from(growing_task(X, y, np.arange(10)), rng)
+    bags = [Rows(X, y, np.arange(10)).bootstrap(rng).weight for _ in range(4)]
     each = np.stack(
         [
             NestedDichotomyClassifier(GaussianNB(), tree, external_calibration=None)
@@ -277,13 +279,10 @@ def test_fewer_features_make_trees_without_chance_differ(digits_parts):
 
 def test_the_calibrator_of_the_pool_sees_what_member_calibrators_say_of_rows_they_have_not_seen(digits):
     X, y = digits
-    task = NodeTask(STRUCTURES.create("random").grow(None, y, random_state=0), X, y)
-    plan = Plan(
-        choose(GaussianNB()), member=MULTICLASS.create("vector"), external=MULTICLASS.create("vector")
-    )
     rows = np.arange(0, len(y), 3)
+    sample = Rows(X, y, np.arange(10)).take(rows)
     by_tree = np.log(np.random.default_rng(0).dirichlet(np.ones(10), size=(2, len(rows))))
-    pooled = _pooled_fairly(plan, task, rows, by_tree)
+    pooled = _pooled_out_of_fold(MULTICLASS.create("vector"), "geometric", sample, by_tree)
     fold = fold_of_rows(y[rows], 3, np.random.RandomState(0))
     seen, unseen = np.flatnonzero(fold != 1), np.flatnonzero(fold == 1)
     each = np.mean(

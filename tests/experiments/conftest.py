@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from dichotomies.experiments.result import Result
-from dichotomies.experiments.trial import Trial
+from experiments.reproduce.trial import PaperResult, PaperTrial
 
-TRIAL = Trial("letter", "naive_bayes", "as-numbers-imply", "none", 0, 0)
+TRIAL = PaperTrial("letter", "naive_bayes", "as-numbers-imply", "none", 0, 0)
 
 
 @pytest.fixture
@@ -17,7 +16,7 @@ def make_result():
     """A result with the given fields of its trial and of itself; the others are always the same."""
 
     def make(nll=1.0, accuracy=0.5, seconds=2.0, **of_trial):
-        return Result(
+        return PaperResult(
             replace(TRIAL, **of_trial),
             nll=nll,
             nll_unclipped=float("inf"),

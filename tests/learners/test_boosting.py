@@ -12,10 +12,12 @@ from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 from sklearn.tree import DecisionTreeClassifier
 
-from dichotomies.learners import NodeTask, Wanted, choose
+from dichotomies._common.context import Context
+from dichotomies.learners import Wanted, choose
 from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
 from dichotomies.learners.boosting.binning import bin_ranges
 from dichotomies.tree import ClassTree
+from tests.tasks import in_folds, node_task
 from tests.uncalibrated import Uncalibrated
 
 DISCRETE = HistAdaBoostClassifier(8)
@@ -273,7 +275,9 @@ def test_all_nodes_together_are_one_clone_per_node(digits, rng, estimator, dtype
     for params in ({}, {"sample_weight": weight}):
         fast, slow = both(estimator, X[:600], y[:600], **{k: v[:600] for k, v in params.items()})
         assert fast.learner_.startswith("boosting: ")
-        assert_allclose(fast._scorer.log_odds(X), slow._scorer.log_odds(X), rtol=1e-12, atol=1e-12)
+        assert_allclose(
+            fast.model_.scorer.log_odds(X), slow.model_.scorer.log_odds(X), rtol=1e-12, atol=1e-12
+        )
 
 
 @ALL
@@ -286,17 +290,17 @@ def test_models_of_folds_are_those_of_clones(digits, estimator):
 
 def test_folds_without_a_side_give_no_score_and_only_what_is_wanted_is_made(iris):
     X, y = iris[0], np.where(np.arange(150) == 149, 3, iris[1])
-    task = NodeTask(ClassTree.from_nested([[0, 1], [2, 3]]), X, y)
+    task = node_task(ClassTree.from_nested([[0, 1], [2, 3]]), X, y)
     folds = np.arange(150) % 3
     learner = choose(DISCRETE)
-    made = learner.cross_fit(task, folds, Wanted.SCORES, random_state=None)
+    made = learner.cross_fit(in_folds(task, folds), Wanted.SCORES, Context())
     assert made.full is None
     assert made.members == []
     pairs = task.own_pairs()
     node = np.repeat(np.arange(3), task.node_size)
     expected = (node == 2) & (folds[pairs.rows] == folds[149])
     assert np.array_equal(np.isnan(made.scores), expected)
-    assert learner.cross_fit(task, folds, Wanted.FULL, random_state=None).members == []
+    assert learner.cross_fit(in_folds(task, folds), Wanted.FULL, Context()).members == []
 
 
 @ALL

@@ -22,10 +22,10 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.log_odds import CERTAIN
-from dichotomies.learners import NodeTask
 from dichotomies.learners.fitted_node import _KNOWN_METHODS, _probability_method
 from dichotomies.tree import ClassTree
 from tests.reference import RecursiveNestedDichotomy
+from tests.tasks import node_task
 from tests.uncalibrated import Clones
 
 LOGISTIC = LogisticRegression(max_iter=300)
@@ -55,7 +55,7 @@ def test_every_kind_of_classifier_equals_the_product_of_its_clones(digits, estim
     clf = Clones(estimator, structure=[[0, 1], [[2, 3], 4]])
     few = np.flatnonzero(y < 5)[:300]
     clf.fit(X[few], y[few])
-    methods = {node.method for node in clf._scorer.nodes}
+    methods = {node.method for node in clf.model_.scorer.nodes}
     assert BASE_LEARNERS[estimator] in methods
     assert methods <= {BASE_LEARNERS[estimator], "predict_log_proba"}  # all scores may be too far out to tell
     proba = clf.predict_proba(X[few])
@@ -63,8 +63,8 @@ def test_every_kind_of_classifier_equals_the_product_of_its_clones(digits, estim
     if not isinstance(estimator, MLPClassifier | SGDClassifier):  # not symmetric in how sides are coded
         reference = RecursiveNestedDichotomy(estimator, [[0, 1], [[2, 3], 4]]).fit(X[few], y[few])
         np.testing.assert_allclose(proba, reference.predict_proba(X[few]), atol=1e-6)
-    binary = [node.estimator.predict_proba(X[few])[:, 1] for node in clf._scorer.nodes]
-    scored = expit(clf._scorer.log_odds(X[few]) * [node.sign for node in clf._scorer.nodes])
+    binary = [node.estimator.predict_proba(X[few])[:, 1] for node in clf.model_.scorer.nodes]
+    scored = expit(clf.model_.scorer.log_odds(X[few]) * [node.sign for node in clf.model_.scorer.nodes])
     np.testing.assert_allclose(scored, np.transpose(binary), atol=1e-9)
 
 
@@ -89,14 +89,14 @@ def test_what_is_known_of_a_learner_is_what_trying_it_would_find(digits, kind, m
 def test_naive_bayes_keeps_its_log_odds_where_its_probabilities_round_to_one(digits):
     X, y = digits
     clf = Clones(GaussianNB(), structure="class-balanced", random_state=0).fit(X, y)
-    assert np.abs(clf._scorer.log_odds(X)).max() > 1_000
+    assert np.abs(clf.model_.scorer.log_odds(X)).max() > 1_000
     assert np.isfinite(clf.predict_log_proba(X)).all()
 
 
 def test_exact_zeros_and_ones_mean_one_step_of_double_precision(digits):
     X, y = digits
     clf = Clones(DecisionTreeClassifier(random_state=0), random_state=0).fit(X, y)
-    assert set(np.unique(np.abs(clf._scorer.log_odds(X)))) == {CERTAIN}
+    assert set(np.unique(np.abs(clf.model_.scorer.log_odds(X)))) == {CERTAIN}
     assert np.isfinite(clf.predict_log_proba(X)).all()
 
 
@@ -120,7 +120,7 @@ def test_a_decision_function_that_is_not_log_odds_is_not_taken_for_it_far_from_t
     X, y = digits
     base = SGDClassifier(loss="modified_huber", random_state=0)
     clf = Clones(base, random_state=0).fit(16 * X, y)  # raw pixels: nearly all scores saturate
-    assert "decision_function" not in {node.method for node in clf._scorer.nodes}
+    assert "decision_function" not in {node.method for node in clf.model_.scorer.nodes}
 
 
 def test_learners_that_list_their_classes_backwards_are_read_right(iris):
@@ -143,7 +143,7 @@ def test_answers_of_the_wrong_shape_are_refused(iris):
         predict_log_proba = None
 
     clf = Clones(Flat()).fit(*iris)
-    for node in clf._scorer.nodes:
+    for node in clf.model_.scorer.nodes:
         object.__setattr__(node, "method", "predict_proba")
     with pytest.raises(ValueError, match=r"Flat\.predict_proba answered with shape \(150,\)"):
         clf.predict(iris[0])
@@ -203,9 +203,9 @@ def test_rows_reach_the_nodes_in_their_original_order(iris):
 def test_scanning_and_sorting_find_the_same_rows(rng):
     tree = ClassTree(rng.permutation(100), rng.permutation(99))
     codes = rng.integers(100, size=2_000)
-    task = NodeTask(tree, rng.normal(size=(2_000, 1)), codes)
+    task = node_task(tree, rng.normal(size=(2_000, 1)), codes)
     for node in range(tree.n_nodes):
-        rows, is_left = task.rows(node)
+        rows, is_left = task.rows_of(node)
         left = set(tree.leaf_order[tree.start[node] : tree.split[node]].tolist())
         right = set(tree.leaf_order[tree.split[node] : tree.stop[node]].tolist())
         expected = [i for i, code in enumerate(codes) if code in left | right]
@@ -253,13 +253,15 @@ def test_batches_cover_the_nodes_in_order_with_even_work():
 
 
 def _kind_of_memory(task):
-    return type(task.X).__name__ if isinstance(task.X, np.ndarray) else type(task.X.data).__name__
+    return (
+        type(task.rows.X).__name__ if isinstance(task.rows.X, np.ndarray) else type(task.rows.X.data).__name__
+    )
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_worker_processes_map_large_data_instead_of_receiving_it(sparse):
     X = np.ones((1_000, 300))
-    task = NodeTask(ClassTree(["a", "b"], [0]), csr_array(X) if sparse else X, np.zeros(1_000, dtype=int))
+    task = node_task(ClassTree(["a", "b"], [0]), csr_array(X) if sparse else X, np.zeros(1_000, dtype=int))
     with parallel_config("loky"):
         assert run(_kind_of_memory, [(task,), (task,)], n_jobs=2) == ["memmap", "memmap"]
 

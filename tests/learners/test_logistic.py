@@ -12,13 +12,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import check_estimator
 
+from dichotomies._common.context import Context
 from dichotomies._kernels.newton.axes import pull
-from dichotomies.learners import Effort, GenericLearner, NodeTask, Wanted, choose
+from dichotomies.learners import GenericLearner, Wanted, choose
 from dichotomies.learners.logistic import LogisticLearner, TunedLogisticLearner, TunedLogisticRegression
 from dichotomies.learners.logistic.tuning import BORROWED_ROWS
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.tree import ClassTree
 from tests.reference import RecursiveNestedDichotomy
+from tests.tasks import in_folds, node_task
 from tests.uncalibrated import Uncalibrated
 
 EVERYTHING = Wanted.FULL | Wanted.MEMBERS | Wanted.SCORES
@@ -50,14 +52,16 @@ def _as_dense(X):
 
 def _assert_equal_to_clones(X, y, weight, folds, params, atol=1e-5):
     tree = ClassTree(np.random.default_rng(1).permutation(10), np.random.default_rng(2).permutation(9))
-    task = NodeTask(tree, X, y, weight)
+    task = node_task(tree, X, y, weight)
     rng = np.random.RandomState(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        exactly = NodeTask(tree, X.astype(np.float64), y, weight)  # solvers stop early in single precision
-        clones = GenericLearner(_exact(**params)).cross_fit(exactly, folds, EVERYTHING, random_state=rng)
+        exactly = node_task(tree, X.astype(np.float64), y, weight)  # solvers stop early in single precision
+        clones = GenericLearner(_exact(**params)).cross_fit(
+            in_folds(exactly, folds), EVERYTHING, Context(rng)
+        )
     learner = LogisticLearner.recognise(_fast(**params))
-    fast = learner.cross_fit(task, folds, EVERYTHING, random_state=rng)
+    fast = learner.cross_fit(in_folds(task, folds), EVERYTHING, Context(rng))
     pairs = zip([clones.full, *clones.members], [fast.full, *fast.members], strict=True)
     for expected, answer in pairs:
         assert np.array_equal(expected.is_trained, answer.is_trained)
@@ -86,7 +90,7 @@ def test_single_precision_is_kept_and_exact_enough(digits, rng, kind):
     X = kind(X.astype(np.float32))
     _assert_equal_to_clones(X, y, None, rng.integers(3, size=len(y)), {}, atol=1e-4)
     tree = ClassTree(list(range(10)), list(range(9)))
-    scorer = LogisticLearner.recognise(LogisticRegression()).fit(NodeTask(tree, X, y), random_state=None)
+    scorer = LogisticLearner.recognise(LogisticRegression()).fit(node_task(tree, X, y), Context())
     assert (scorer.weights if kind is _as_dense else scorer.value).dtype == np.float32
 
 
@@ -95,8 +99,8 @@ def test_coefficients_equal_scikit_learns(digits):
     for few in (50, 1_000):
         is_left = y[:few] < 5
         expected = _exact().fit(X[:few], is_left)
-        task = NodeTask(ClassTree([1, 0], [0]), X[:few], is_left.astype(int))
-        scorer = LogisticLearner.recognise(_fast()).fit(task, random_state=None)
+        task = node_task(ClassTree([1, 0], [0]), X[:few], is_left.astype(int))
+        scorer = LogisticLearner.recognise(_fast()).fit(task, Context())
         scale_of = np.abs(expected.coef_).max()
         np.testing.assert_allclose(scorer.weights, expected.coef_, rtol=0, atol=1e-5 * scale_of)
         np.testing.assert_allclose(scorer.intercept, expected.intercept_, rtol=1e-4)
@@ -117,13 +121,13 @@ def _like(X, rows):
 
 def _objective(scorer, task):
     """What every node minimises, for C = 1."""
-    log_odds, total = scorer.log_odds(task.X), np.empty(task.tree.n_nodes)
-    columns = task.X.shape[1]
-    weights = scorer.log_odds(_like(task.X, np.eye(columns))) - scorer.log_odds(
-        _like(task.X, np.zeros((1, columns)))
+    log_odds, total = scorer.log_odds(task.rows.X), np.empty(task.tree.n_nodes)
+    columns = task.rows.X.shape[1]
+    weights = scorer.log_odds(_like(task.rows.X, np.eye(columns))) - scorer.log_odds(
+        _like(task.rows.X, np.zeros((1, columns)))
     )
     for node in range(task.tree.n_nodes):
-        rows, is_left = task.rows(node)
+        rows, is_left = task.rows_of(node)
         margin = np.where(is_left, 1, -1) * log_odds[rows, node]
         total[node] = -log_expit(margin).sum() + 0.5 * (weights[:, node] ** 2).sum()
     return total
@@ -134,11 +138,11 @@ def _objective(scorer, task):
 def test_at_the_default_tolerance_the_optimum_is_at_least_as_near_as_the_clones(digits, kind, n_rows):
     X, y = digits
     tree = ClassTree(list(range(10)), [3, 1, 2, 0, 4, 7, 5, 6, 8])
-    task = NodeTask(tree, kind(X[:n_rows]), y[:n_rows])
+    task = node_task(tree, kind(X[:n_rows]), y[:n_rows])
     estimator = LogisticRegression(max_iter=10_000)
-    clones = GenericLearner(estimator).fit(task, random_state=np.random.RandomState(0))
-    best = _objective(LogisticLearner.recognise(_fast()).fit(task, random_state=None), task)
-    ours = _objective(LogisticLearner.recognise(estimator).fit(task, random_state=None), task)
+    clones = GenericLearner(estimator).fit(task, Context(np.random.RandomState(0)))
+    best = _objective(LogisticLearner.recognise(_fast()).fit(task, Context()), task)
+    ours = _objective(LogisticLearner.recognise(estimator).fit(task, Context()), task)
     theirs = _objective(clones, task)
     assert (ours - best <= np.maximum(theirs - best, 1e-6 * best)).all()
     assert (ours - best).sum() < (theirs - best).sum()
@@ -156,9 +160,9 @@ FAR_FROM_STANDARD = {
 def test_features_however_scaled_or_shifted_lead_to_the_optimum(digits, change):
     X, y = digits
     tree = ClassTree(list(range(10)), [3, 1, 2, 0, 4, 7, 5, 6, 8])
-    task = NodeTask(tree, FAR_FROM_STANDARD[change](X / 16), y)
+    task = node_task(tree, FAR_FROM_STANDARD[change](X / 16), y)
     best, ours = (
-        _objective(LogisticLearner.recognise(estimator).fit(task, random_state=None), task)
+        _objective(LogisticLearner.recognise(estimator).fit(task, Context()), task)
         for estimator in (_fast(max_iter=1_000), LogisticRegression())
     )
     assert (ours - best <= 1e-4 * best).all()
@@ -193,10 +197,7 @@ def test_unsorted_indices_duplicates_and_explicit_zeros_change_nothing(digits):
     expected.sum_duplicates()
     tree = ClassTree(list(range(10)), list(range(9)))
     learner = LogisticLearner.recognise(_fast())
-    a, b = (
-        learner.fit(NodeTask(tree, rows, y), random_state=None).log_odds(expected)
-        for rows in (messy, expected)
-    )
+    a, b = (learner.fit(node_task(tree, rows, y), Context()).log_odds(expected) for rows in (messy, expected))
     np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
@@ -215,7 +216,7 @@ def test_degenerate_nodes_are_finite(rng, C, kind):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             fitted = learner.cross_fit(
-                NodeTask(tree, rows, y, weight), np.arange(40) % 3, EVERYTHING, random_state=None
+                in_folds(node_task(tree, rows, y, weight), np.arange(40) % 3), EVERYTHING, Context()
             )
         for scorer in (fitted.full, *fitted.members):
             assert np.isfinite(scorer.log_odds(rows)).all()
@@ -243,8 +244,7 @@ def test_the_answer_does_not_depend_on_n_jobs(digits, kind):
     tree = ClassTree(list(range(10)), [3, 1, 2, 0, 4, 7, 5, 6, 8])
     learner = LogisticLearner.recognise(LogisticRegression())
     alone, together = (
-        learner.fit(NodeTask(tree, kind(X), y), random_state=None, effort=Effort(n_jobs)).log_odds(kind(X))
-        for n_jobs in (1, 3)
+        learner.fit(node_task(tree, kind(X), y), Context(None, n_jobs)).log_odds(kind(X)) for n_jobs in (1, 3)
     )
     assert np.array_equal(alone, together)
 
@@ -267,7 +267,7 @@ def test_what_it_cannot_honour_goes_to_clones_with_the_reason(params, reason):
 
 def test_the_highest_class_decides_which_side_is_positive(rng):
     tree = ClassTree(rng.permutation(30), rng.permutation(29))
-    task = NodeTask(tree, np.zeros((0, 1)), np.zeros(0, dtype=np.intp))
+    task = node_task(tree, np.zeros((0, 1)), np.zeros(0, dtype=np.intp))
     for node, is_left in enumerate(task.left_is_positive):
         left = tree.leaf_order[tree.start[node] : tree.split[node]].max()
         assert is_left == (left > tree.leaf_order[tree.split[node] : tree.stop[node]].max())
@@ -284,12 +284,12 @@ def _brute_force_losses(task, folds, Cs):
     """Out-of-fold loss of each node and C, by scikit-learn's own models."""
     nll = np.zeros((task.tree.n_nodes, len(Cs)))
     for node in range(task.tree.n_nodes):
-        rows, is_left = task.rows(node)
+        rows, is_left = task.rows_of(node)
         for c, C in enumerate(Cs):
             for fold in range(folds.max() + 1):
                 seen = folds[rows] != fold
-                model = _exact(C=C).fit(task.X[rows[seen]], is_left[seen])
-                score = model.decision_function(task.X[rows[~seen]])
+                model = _exact(C=C).fit(task.rows.X[rows[seen]], is_left[seen])
+                score = model.decision_function(task.rows.X[rows[~seen]])
                 nll[node, c] -= log_expit(np.where(is_left[~seen], score, -score)).sum()
     return nll
 
@@ -299,10 +299,10 @@ def test_the_choice_equals_brute_force(digits, per):
     X, y = digits
     rows = np.flatnonzero(y < 5)[:200]
     tree, Cs = ClassTree.from_nested([[0, 1], [2, [3, 4]]]), np.array([1e-3, 1e-2, 1e-1, 1.0, 10.0])
-    task = NodeTask(tree, X[rows], y[rows]).prepared()
+    task = node_task(tree, X[rows], y[rows]).prepared()
     learner = TunedLogisticLearner.recognise(TunedLogisticRegression(Cs, per=per, random_state=3))
-    scorer = learner.fit(task, random_state=None)
-    nll = _brute_force_losses(task, fold_of_rows(task.codes, 3, np.random.RandomState(3)), Cs)
+    scorer = learner.fit(task, Context())
+    nll = _brute_force_losses(task, fold_of_rows(task.rows.codes, 3, np.random.RandomState(3)), Cs)
     depth = np.array([nll[tree.depth == d].sum(axis=0) for d in range(3)])
     size = np.array([task.node_size[tree.depth == d].sum() for d in range(3)])
     depth += BORROWED_ROWS * nll.sum(axis=0) / size.sum()
@@ -334,7 +334,7 @@ def test_no_row_is_scored_with_a_C_that_has_seen_it(digits):
     tree = ClassTree(list(range(10)), [3, 1, 2, 0, 4, 7, 5, 6, 8])
     learner = TunedLogisticLearner.recognise(TunedLogisticRegression(random_state=0))
     members = [
-        learner.cross_fit(NodeTask(tree, X, codes), folds, Wanted.MEMBERS, random_state=None).members[1]
+        learner.cross_fit(in_folds(node_task(tree, X, codes), folds), Wanted.MEMBERS, Context()).members[1]
         for codes in (y, other)
     ]
     assert np.array_equal(members[0].C, members[1].C)
@@ -346,7 +346,7 @@ def test_nodes_too_small_for_folds_follow_the_others(rng):
     y = np.r_[np.repeat([0, 1], 100), 2, 3]
     X[:200, 0] += y[:200]
     learner = TunedLogisticLearner.recognise(TunedLogisticRegression((1e-4, 1e-1, 1e4), random_state=0))
-    scorer = learner.fit(NodeTask(ClassTree.from_nested([[0, 1], [2, 3]]), X, y), random_state=None)
+    scorer = learner.fit(node_task(ClassTree.from_nested([[0, 1], [2, 3]]), X, y), Context())
     assert scorer.C[2] == scorer.C[1]
 
 

@@ -9,11 +9,14 @@ from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 
 from dichotomies import NestedDichotomyClassifier
-from dichotomies.learners import Effort, GenericLearner, NodeTask, Unsupported, Wanted, choose
+from dichotomies._common.context import Context
+from dichotomies.learners import GenericLearner, Unsupported, Wanted, choose
 from dichotomies.learners.naive_bayes import NaiveBayesLearner
 from dichotomies.learners.weights import DenseWeights, SparseWeights
+from dichotomies.rows import NodeTask
 from dichotomies.tree import ClassTree
 from tests.reference import RecursiveNestedDichotomy
+from tests.tasks import in_folds, node_task
 
 EVERYTHING = Wanted.FULL | Wanted.MEMBERS | Wanted.SCORES
 
@@ -46,7 +49,7 @@ def random_task(X, codes, rng, *, weighted=False, ranks=None):
     if weighted:
         weight = rng.exponential(size=len(codes))
         weight[(rng.random(len(codes)) < 0.1) | (codes == 1)] = 0
-    return NodeTask(tree, X, codes, weight)
+    return node_task(tree, X, codes, weight)
 
 
 def close(actual, expected, tolerance=1e-8):
@@ -57,15 +60,15 @@ def close(actual, expected, tolerance=1e-8):
 
 def check_equal_to_clones(estimator, task, rng):
     """Everything cross_fit gives, with a class that one fold alone has."""
-    folds = rng.integers(3, size=len(task.codes))
-    folds[task.codes == 0] = 2
+    folds = rng.integers(3, size=len(task.rows.codes))
+    folds[task.rows.codes == 0] = 2
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "alpha too small")
         fast, slow = (
-            learner.cross_fit(task, folds, EVERYTHING, random_state=np.random.RandomState(0))
+            learner.cross_fit(in_folds(task, folds), EVERYTHING, Context(np.random.RandomState(0)))
             for learner in (NaiveBayesLearner.recognise(estimator), GenericLearner(estimator))
         )
-    X = task.X[rng.integers(len(task.codes), size=100)]
+    X = task.rows.X[rng.integers(len(task.rows.codes), size=100)]
     rows, nodes = rng.integers(100, size=1_000), rng.integers(task.tree.n_nodes, size=1_000)
     for scorer, clones in zip([fast.full, *fast.members], [slow.full, *slow.members], strict=True):
         assert np.array_equal(scorer.is_trained, clones.is_trained)
@@ -77,7 +80,7 @@ def check_equal_to_clones(estimator, task, rng):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("estimator", GAUSSIANS + DISCRETE, ids=str)
-@pytest.mark.parametrize(("name", "n_classes"), [("optdigits", 10), ("letter", 26), ("omniglot", 30)])
+@pytest.mark.parametrize(("name", "n_classes"), [("optdigits", 10), ("letter", 26), ("omniglot_100", 30)])
 def test_dense_rows_give_what_clones_give(real_data, rng, name, n_classes, estimator, weighted):
     task = random_task(*some_of(real_data(name), n_classes, rng), rng, weighted=weighted)
     check_equal_to_clones(estimator, task, rng)
@@ -156,18 +159,18 @@ def test_numbers_written_in_parts_are_added_before_they_are_binarised(rng):
     task = random_task(csr_array(X), codes, rng)
     learner = NaiveBayesLearner(BernoulliNB(binarize=0.9))
     clean, parts = (
-        learner.cross_fit(each, folds, Wanted.FULL | Wanted.SCORES, random_state=None)
-        for each in (task, NodeTask(task.tree, messy, codes))
+        learner.cross_fit(in_folds(each, folds), Wanted.FULL | Wanted.SCORES, Context())
+        for each in (task, node_task(task.tree, messy, codes))
     )
     assert_allclose(parts.scores, clean.scores, rtol=1e-12)
-    assert_allclose(parts.full.log_odds(messy), clean.full.log_odds(task.X), rtol=1e-12)
+    assert_allclose(parts.full.log_odds(messy), clean.full.log_odds(task.rows.X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("estimator", DISCRETE, ids=str)
 def test_sparse_and_dense_counts_give_the_same_nodes(rng, estimator):
     X, codes = counts(rng)
     task = random_task(X, codes, rng)
-    sparse = NodeTask(task.tree, csr_array(X), codes)
+    sparse = node_task(task.tree, csr_array(X), codes)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "alpha too small")
         learner = NaiveBayesLearner.recognise(estimator)
@@ -186,12 +189,12 @@ def test_single_precision_counts_are_added_in_double_precision(rng, estimator, c
 
 
 def test_single_precision_gaussians_are_those_of_the_same_numbers_in_double_precision(real_data, rng):
-    X, codes = some_of(real_data("omniglot"), 30, rng)
+    X, codes = some_of(real_data("omniglot_100"), 30, rng)
     task = random_task(X.astype(np.float32), codes, rng)
-    exact = NodeTask(task.tree, task.X.astype(np.float64), codes)
+    exact = node_task(task.tree, task.rows.X.astype(np.float64), codes)
     learner = NaiveBayesLearner(GaussianNB())
     narrow, wide = (learner.fit(each, random_state=None) for each in (task, exact))
-    assert_allclose(narrow.log_odds(task.X), wide.log_odds(exact.X), rtol=1e-12)
+    assert_allclose(narrow.log_odds(task.rows.X), wide.log_odds(exact.X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1_000.0])
@@ -202,7 +205,7 @@ def test_features_that_are_constant_in_a_class_lose_no_digits(rng, offset):
     X[:, 3] = offset + 2.0**codes  # constant in every class, and nowhere halfway between two
     X[:, 4] = offset + 7
     task = random_task(X, codes, rng)
-    scorer = NaiveBayesLearner(GaussianNB()).fit(task, random_state=None)
+    scorer = NaiveBayesLearner(GaussianNB()).fit(task, Context())
     assert len(scorer.expanded.steep_node)
     rows, nodes = (each.ravel() for each in np.indices((200, 4)))
     direct = scorer.pair_log_odds(X, rows, nodes).reshape(200, 4)
@@ -212,8 +215,8 @@ def test_features_that_are_constant_in_a_class_lose_no_digits(rng, offset):
 
 def test_a_node_whose_rows_are_all_the_same_answers_with_its_prior():
     X = np.array([[0.0, 1.0]] * 4 + [[3.0, 4.0]])
-    task = NodeTask(ClassTree.from_nested([[0, 1], 2]), X, np.array([0, 0, 0, 1, 2]))
-    scorer = NaiveBayesLearner(GaussianNB()).fit(task, random_state=None)
+    task = node_task(ClassTree.from_nested([[0, 1], 2]), X, np.array([0, 0, 0, 1, 2]))
+    scorer = NaiveBayesLearner(GaussianNB()).fit(task, Context())
     assert_allclose(scorer.log_odds(X)[:, 1], np.log(3))
 
 
@@ -224,12 +227,12 @@ def test_folds_cost_no_members_unless_wanted(rng, estimator):
     task = random_task(X, codes, rng)
     folds = rng.integers(3, size=len(codes))
     learner = NaiveBayesLearner(estimator)
-    scored = learner.cross_fit(task, folds, Wanted.SCORES, random_state=None)
+    scored = learner.cross_fit(in_folds(task, folds), Wanted.SCORES, Context())
     assert scored.full is None
     assert len(scored.members) == 0
-    bare = learner.cross_fit(task, folds, Wanted.FULL, random_state=None)
+    bare = learner.cross_fit(in_folds(task, folds), Wanted.FULL, Context())
     assert bare.scores is None
-    assert_allclose(bare.full.log_odds(X), learner.fit(task, random_state=None).log_odds(X), rtol=1e-9)
+    assert_allclose(bare.full.log_odds(X), learner.fit(task, Context()).log_odds(X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("convert", [np.asarray, csr_array])
@@ -243,8 +246,7 @@ def test_the_number_of_workers_changes_no_bit(rng, estimator, convert):
     task = random_task(X, codes, rng)
     learner = NaiveBayesLearner(estimator)
     alone, many = (
-        learner.cross_fit(task, folds, EVERYTHING, random_state=None, effort=Effort(n_jobs))
-        for n_jobs in (1, 3)
+        learner.cross_fit(in_folds(task, folds), EVERYTHING, Context(None, n_jobs)) for n_jobs in (1, 3)
     )
     assert np.array_equal(alone.scores, many.scores, equal_nan=True)
     for a, b in zip([alone.full, *alone.members], [many.full, *many.members], strict=True):
@@ -257,18 +259,18 @@ def test_some_sparse_nodes_are_what_they_are_among_all(rng, estimator, n_jobs):
     X, codes = counts(rng, n_rows=600, n_classes=50)
     folds, learner = rng.integers(3, size=len(codes)), NaiveBayesLearner(estimator)
     task = random_task(csr_array(X * rng.random()), codes, rng, weighted=True)
-    everything = learner.cross_fit(task, folds, EVERYTHING, random_state=None)
+    everything = learner.cross_fit(in_folds(task, folds), EVERYTHING, Context())
     pairs = task.own_pairs().offsets
     for n in (1, 5, 30):
         nodes = np.sort(rng.choice(task.n_nodes, n, replace=False))
         some = learner.cross_fit(
-            task.of_tree(task.tree, nodes), folds, EVERYTHING, random_state=None, effort=Effort(n_jobs)
+            in_folds(NodeTask(task.rows, task.tree, nodes), folds), EVERYTHING, Context(None, n_jobs)
         )
         close(some.scores, np.concatenate([everything.scores[pairs[k] : pairs[k + 1]] for k in nodes]))
         for part, whole in zip(
             [some.full, *some.members], [everything.full, *everything.members], strict=True
         ):
-            close(part.log_odds(task.X), whole.log_odds(task.X)[:, nodes])
+            close(part.log_odds(task.rows.X), whole.log_odds(task.rows.X)[:, nodes])
 
 
 @pytest.mark.parametrize("estimator", [GaussianNB(), MultinomialNB(), BernoulliNB(binarize=0.5)], ids=str)
@@ -306,7 +308,7 @@ def test_progress_is_reported(rng, capsys):
         task = random_task(convert(X), codes, rng)
         folds = rng.integers(2, size=len(codes))
         NaiveBayesLearner(MultinomialNB()).cross_fit(
-            task, folds, EVERYTHING, random_state=None, effort=Effort(1, verbose=True)
+            in_folds(task, folds), EVERYTHING, Context(None, 1, verbose=True)
         )
         assert "scoring out of fold at 11 nodes: 100%" in capsys.readouterr().err
 

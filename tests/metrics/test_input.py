@@ -85,7 +85,7 @@ def test_settings_are_checked():
         (lambda: metrics.negative_log_likelihood([0], [0.5], clip=0), "clip must lie between 0 and 1"),
         (lambda: metrics.reliability_curve([0], [0.5], interval="x"), "interval must be one of"),
         (lambda: metrics.reliability_curve([0], [0.5], confidence_level=1), "confidence_level must lie"),
-        (lambda: RowFacts.from_predictions([0], [0.5]).events(3), r"taken for top_k=\(5,\), not for k=3"),
+        (lambda: RowFacts.from_predictions([0], [0.5]).events(3), r"computed for top_k=\(5,\), not for k=3"),
     ]:
         with pytest.raises(ValueError, match=message):
             call()

@@ -32,9 +32,9 @@ def test_the_same_model_gives_the_same_bytes(path):
 
 def test_any_reader_of_safetensors_reads_the_arrays(path):
     with safe_open(path, framework="numpy") as file:
-        center = file.get_tensor("_scorer.center")
+        center = file.get_tensor("model_.scorer.center")
         assert "nested-dichotomy-classifier" in file.metadata()["dichotomies"]
-    np.testing.assert_array_equal(center, model("naive-bayes gaussian")._scorer.center)
+    np.testing.assert_array_equal(center, model("naive-bayes gaussian").model_.scorer.center)
 
 
 @pytest.mark.parametrize("part", range(40))
@@ -170,7 +170,7 @@ def test_classes_of_the_user_are_refused(tmp_path):
     with pytest.raises(ModelFileError, match="Mine cannot be saved by itself"):
         Mine().fit(*digits()).save(tmp_path / "a.model")
     with pytest.raises(ModelFileError, match="DenseWeights cannot be saved by itself"):
-        save(model("logistic")._scorer, tmp_path / "a.model")
+        save(model("logistic").model_.scorer, tmp_path / "a.model")
 
 
 def test_attributes_that_files_do_not_keep_are_refused(tmp_path):

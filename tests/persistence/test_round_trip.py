@@ -32,8 +32,8 @@ def assert_same_parameters(one, other):
 
 @pytest.mark.parametrize(
     "calibration",
-    [{}, {"internal_calibration": "isotonic"}, {"internal_calibration": "platt", "ensemble": True}],
-    ids=["plain", "calibrated", "ensemble"],
+    [{}, {"internal_calibration": "isotonic"}, {"internal_calibration": "platt", "average_folds": True}],
+    ids=["plain", "calibrated", "averaged"],
 )
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_predictions_of_every_learner_come_back_bit_for_bit(name, calibration, through_file):
@@ -71,7 +71,7 @@ def test_every_savable_class_has_been_through_a_file(tmp_path):
         for each in value if isinstance(value, list) else []:
             look(each)
 
-    averaged = [model(name, internal_calibration="platt", ensemble=True) for name in ESTIMATORS]
+    averaged = [model(name, internal_calibration="platt", average_folds=True) for name in ESTIMATORS]
     for each in (*all_models(), *averaged, table_model()):
         each.save(tmp_path / "a.model")
         look(container.read(tmp_path / "a.model")[0])
@@ -187,11 +187,11 @@ def test_fitted_calibrators_and_trees_are_files_of_their_own(rng, through_file):
 
 
 def test_arrays_that_models_share_are_stored_once(tmp_path):
-    shared = model("logistic sparse", internal_calibration="platt", ensemble=True)
+    shared = model("logistic sparse", internal_calibration="platt", average_folds=True)
     shared.save(tmp_path / "a.model")
     _, tensors = container.read(tmp_path / "a.model")
     assert sum(name.endswith(".node") for name in tensors) == 1
-    members = load(tmp_path / "a.model")._scorer.members
+    members = load(tmp_path / "a.model").model_.scorer.members
     assert members[0].scorer.node is members[1].scorer.node
 
 

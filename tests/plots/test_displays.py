@@ -25,7 +25,8 @@ from dichotomies.plots import (
     ReliabilityDisplay,
 )
 from dichotomies.plots.icicle import cells_of
-from dichotomies.structures import GrowingTask, resolve
+from dichotomies.structures import resolve
+from tests.tasks import growing_task
 
 DISPLAYS = [getattr(plots, name) for name in plots.__all__]
 
@@ -269,7 +270,7 @@ def test_colours_that_there_are_not_are_refused(scored, digits):
 def test_narrow_nodes_are_merged_and_nothing_is_lost(rng):
     labels = np.arange(1600)
     y = np.concatenate([labels, labels])
-    task = GrowingTask(np.zeros((len(y), 1)), y, labels, None)
+    task = growing_task(np.zeros((len(y), 1)), y, labels, None)
     tree = resolve("random").grow_from(task, np.random.RandomState(0))
     X = rng.normal(size=(len(y), 2))
     clf = NestedDichotomyClassifier(GaussianNB(), tree, external_calibration=None).fit(X, y)

@@ -17,13 +17,17 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from dichotomies import ClassTree, NestedDichotomyClassifier
-from dichotomies.learners import NodeTask, Wanted, choose
-from dichotomies.structures import STRUCTURES, GrowingTask
+from dichotomies._common.context import Context
+from dichotomies.learners import Wanted, choose
+from dichotomies.rows import Rows
+from dichotomies.rows.sampling import sample_in_folds
+from dichotomies.structures import STRUCTURES
 from dichotomies.structures.class_points import class_points
 from dichotomies.structures.tree_edits import crossed, regrafted, swapped
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.plan import Plan
 from tests.structures.small import clouds, quickly, unordered
+from tests.tasks import growing_task, in_folds, node_task
 
 
 def centroids(X, y):
@@ -65,7 +69,7 @@ def test_linkage_beyond_the_memory_is_done_in_parts(rng, monkeypatch):
 def test_distances_within_are_those_of_linear_discriminant_analysis(rng):
     X, y = clouds(rng, 12, n_rows=40, n_features=5)
     X = X @ rng.normal(size=(5, 5))
-    points = class_points(GrowingTask(X, y, np.arange(12)), "within").points
+    points = class_points(growing_task(X, y, np.arange(12)), "within").points
     pooled = LinearDiscriminantAnalysis(solver="eigen", store_covariance=True).fit(X, y)
     ridge = 0.01 * np.trace(pooled.covariance_) / 5 * np.eye(5)
     expected = cdist(
@@ -77,7 +81,7 @@ def test_distances_within_are_those_of_linear_discriminant_analysis(rng):
 def test_reduced_centroids_keep_their_distances(rng):
     X, y = clouds(rng, 30, n_features=900)
     for rows in (X, csr_array(X)):
-        task = GrowingTask(rows, y, np.arange(30))
+        task = growing_task(rows, y, np.arange(30))
         points = class_points(task, "raw").points
         assert points.shape == (30, 30)
         means = centroids(X, y)
@@ -145,7 +149,7 @@ def test_spectral_refuses_what_is_no_similarity():
 def test_random_pairs_are_told_apart_by_the_estimator(rng):
     X, y = clouds(rng, 9)
     tree = STRUCTURES.create("random-pair", estimator=GaussianNB()).grow(X, y, random_state=0)
-    first = class_points(GrowingTask(X, y, np.arange(9))).order
+    first = class_points(growing_task(X, y, np.arange(9))).order
     one, other = first[np.random.RandomState(0).permutation(9)[:2]]
     model = GaussianNB().fit(X[np.isin(y, [one, other])], y[np.isin(y, [one, other])])
     most = np.array([np.mean(model.predict(X[y == label]) == one) for label in range(9)])
@@ -168,9 +172,9 @@ def test_the_judge_is_the_out_of_fold_log_loss_of_the_tree(iris):
     X = X + 1e-9 * np.arange(len(y))[:, None]  # no two rows are equal
     tree = ClassTree.from_nested([0, [1, 2]])
     folds = np.random.RandomState(0).permutation(150) % 3
-    loss = LearnerJudge(Plan(choose(GaussianNB(), "clones", calibrated=False)), X, y, None)
+    loss = LearnerJudge(Plan(learner=choose(GaussianNB(), "clones")), Rows(X, y, np.unique(y)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dichotomies.training.judging.fold_of_rows", lambda codes, cv, rng: folds)
+        patch.setattr("dichotomies.rows.sampling.fold_of_rows", lambda codes, cv, rng: folds)
         judged = loss(tree, max_rows=1_000, seed=0)
     # groups of equal rows come sorted by class and content, not in the order of the rows
     clf = NestedDichotomyClassifier(GaussianNB(), tree, external_calibration=None)
@@ -186,8 +190,8 @@ def _order_of_groups(X, y):
 
 def test_more_trials_find_trees_that_are_judged_better(digits):
     X, y = digits[0][:600], digits[1][:600]
-    judge = LearnerJudge(Plan(choose(LogisticRegression(), "auto", calibrated=False)), X, y, None)
-    task = GrowingTask(X, y, np.arange(10), None, judge)
+    judge = LearnerJudge(Plan(learner=choose(LogisticRegression())), Rows(X, y, np.unique(y)))
+    task = growing_task(X, y, np.arange(10), None, judge)
     seed = np.random.RandomState(0).randint(2**31 - 1)  # the folds are drawn first
 
     def loss(name, **params):
@@ -199,7 +203,7 @@ def test_more_trials_find_trees_that_are_judged_better(digits):
 
 
 def test_fewer_rows_judge_nearly_alike(digits):
-    judge = LearnerJudge(Plan(choose(LogisticRegression(), "auto", calibrated=False)), *digits, None)
+    judge = LearnerJudge(Plan(learner=choose(LogisticRegression())), Rows(*digits, np.arange(10)))
     tree = STRUCTURES.create("ward").grow(*digits)
     few, all_rows = (judge(tree, max_rows=rows, seed=0) for rows in (900, 10_000))
     assert all_rows < few < 2 * all_rows
@@ -281,17 +285,16 @@ def test_texts_without_groups_are_refused_where_numbers_are_not():
 def test_judging_whole_classes_is_judging_the_tree_over_these_classes(rng):
     X, y = clouds(rng, 12, n_rows=20, spread=0.8)
     tree = STRUCTURES.create("2-means").grow(X, y)
-    plan = Plan(choose(GaussianNB()))
-    few = LearnerJudge(plan, X, y, None)
-    few(tree, max_rows=101, seed=3, whole_classes=True)
-    chosen = np.unique(few._task.codes)
+    rows = Rows(X, y, np.unique(y))
+    few = LearnerJudge(Plan(learner=choose(GaussianNB())), rows)
+    sample = sample_in_folds(rows, 101, 3, np.random.RandomState(3), whole_classes=True)
+    chosen = np.unique(sample.codes)
     assert len(chosen) == 5
-    rows, only = np.isin(y, chosen), tree.restrict(chosen.tolist())
+    inside, only = np.isin(y, chosen), tree.restrict(chosen.tolist())
     restricted = ClassTree(np.searchsorted(chosen, only.leaf_labels), only.split_depth)
-    task = NodeTask(restricted, X[rows], np.searchsorted(chosen, few._task.codes))
-    seed = np.random.RandomState(0)
-    scores = choose(GaussianNB()).cross_fit(task, few._folds, Wanted.SCORES, random_state=seed).scores
-    nll = -log_expit(np.where(task.own_pairs().is_left, 1, -1) * scores).sum() / rows.sum()
+    task = in_folds(node_task(restricted, X[inside], np.searchsorted(chosen, sample.codes)), sample.fold)
+    scores = choose(GaussianNB()).cross_fit(task, Wanted.SCORES, Context()).scores
+    nll = -log_expit(np.where(task.own_pairs().is_left, 1, -1) * scores).sum() / inside.sum()
     assert few(tree, max_rows=101, seed=3, whole_classes=True) == pytest.approx(nll, rel=1e-9)
 
 
@@ -305,7 +308,7 @@ def test_auto_takes_the_better_of_a_shallow_and_a_deep_tree(deep_is_better, rng)
         def __call__(self, tree, **sample):
             return -tree.mean_depth if deep_is_better else tree.mean_depth
 
-    task = GrowingTask(X, y, np.arange(120), None, Judge())
+    task = growing_task(X, y, np.arange(120), None, Judge())
     grown = STRUCTURES.create("auto").grow_from(task, np.random.RandomState(0))
     assert grown == STRUCTURES.create("single" if deep_is_better else "2-means").grow(X, y)
     slow = Judge()

@@ -9,8 +9,9 @@ from scipy.stats import chisquare
 from sklearn.base import clone
 
 from dichotomies import ClassTree, NestedDichotomyClassifier
-from dichotomies.structures import STRUCTURES, FixedTree, GrowingTask, Structure, resolve
+from dichotomies.structures import STRUCTURES, FixedTree, Structure, resolve
 from tests.structures.small import quickly, unordered
+from tests.tasks import growing_task
 
 NAMES = STRUCTURES.names()
 SEEDLESS = {
@@ -52,7 +53,7 @@ def test_structures_clone_and_have_a_summary(name):
 def test_uniform_draws_every_tree_equally_often(k):
     n_trees = math.prod(range(1, 2 * k - 2, 2))  # (2k-3)!!
     rng = np.random.RandomState(0)
-    task = GrowingTask(None, np.arange(k), np.arange(k))
+    task = growing_task(None, np.arange(k), np.arange(k))
     structure = STRUCTURES.create("uniform")
     counts = Counter(unordered(structure.grow_from(task, rng).to_nested()) for _ in range(60 * n_trees))
     assert len(counts) == n_trees
@@ -61,7 +62,7 @@ def test_uniform_draws_every_tree_equally_often(k):
 
 def test_random_splits_have_their_split_point_uniform():
     rng = np.random.RandomState(0)
-    task = GrowingTask(None, np.arange(6), np.arange(6))
+    task = growing_task(None, np.arange(6), np.arange(6))
     structure = STRUCTURES.create("random")
     trees = [structure.grow_from(task, rng) for _ in range(5_000)]
     assert chisquare(np.bincount([tree.split[0] for tree in trees])[1:]).pvalue > 0.001
@@ -72,9 +73,9 @@ def test_random_splits_have_their_split_point_uniform():
 def test_the_order_of_the_classes_is_by_weight_then_by_the_first_row_that_counts():
     codes = np.array([2, 0, 1, 3, 1, 1, 3, 2, 0])
     weight = np.array([0.0, 1, 0.1, 0.3, 0.1, 0.1, 0, 1, 0])  # 0.1 three times is a little more than 0.3
-    assert GrowingTask(None, codes, np.arange(4), weight).order.tolist() == [0, 2, 1, 3]
-    assert GrowingTask(None, codes[3:], np.arange(4), weight[3:]).order.tolist() == [2, 3, 1, 0]
-    assert GrowingTask(None, codes, np.arange(4)).order.tolist() == [1, 2, 0, 3]
+    assert growing_task(None, codes, np.arange(4), weight).rows.class_order.tolist() == [0, 2, 1, 3]
+    assert growing_task(None, codes[3:], np.arange(4), weight[3:]).rows.class_order.tolist() == [2, 3, 1, 0]
+    assert growing_task(None, codes, np.arange(4)).rows.class_order.tolist() == [1, 2, 0, 3]
 
 
 def test_random_trees_depend_on_the_seed_and_the_sorted_labels_alone(rng):
@@ -87,7 +88,7 @@ def test_random_trees_depend_on_the_seed_and_the_sorted_labels_alone(rng):
 
 def test_random_gives_the_leaves_of_a_tree_every_name_equally_often():
     rng = np.random.RandomState(0)
-    task = GrowingTask(None, np.arange(4), np.arange(4))
+    task = growing_task(None, np.arange(4), np.arange(4))
     structure = STRUCTURES.create("random")
     trees = [structure.grow_from(task, rng) for _ in range(4_000)]
     for depth, n_trees in ((2, 3), (3, 12)):  # two pairs, or one class after the other
@@ -98,7 +99,7 @@ def test_random_gives_the_leaves_of_a_tree_every_name_equally_often():
 
 def test_coin_flips_split_like_fair_coins():
     rng = np.random.RandomState(0)
-    task = GrowingTask(None, np.arange(4), np.arange(4))
+    task = growing_task(None, np.arange(4), np.arange(4))
     structure = STRUCTURES.create("coin-flip")
     sizes = np.bincount([structure.grow_from(task, rng).split[0] for _ in range(7_000)])[1:]
     assert chisquare(sizes, 7_000 * np.array([4, 6, 4]) / 14).pvalue > 0.001
@@ -131,7 +132,7 @@ def test_data_balanced_puts_the_frequent_class_near_the_root():
 
 def test_data_balanced_left_side_first_reaches_half():
     y = np.repeat(np.arange(40), np.arange(1, 41))
-    task = GrowingTask(None, y, np.arange(40))
+    task = growing_task(None, y, np.arange(40))
     tree = STRUCTURES.create("data-balanced").grow_from(task, np.random.RandomState(0))
     for start, split, stop in zip(tree.start, tree.split, tree.stop, strict=True):
         sizes = tree.leaf_order[start:stop] + 1

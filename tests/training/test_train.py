@@ -18,15 +18,17 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from dichotomies import NestedDichotomyClassifier
+from dichotomies._common.context import Context
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.inference.scorers import MOST_LOG_ODDS
-from dichotomies.learners import GenericLearner, NodeTask, Wanted
+from dichotomies.learners import GenericLearner, Wanted
 from dichotomies.learners.base import out_of_fold_scores
 from dichotomies.rows.folds import fold_of_rows, hold_out
 from dichotomies.structures import STRUCTURES
 from dichotomies.training.cross_fitting import CrossFit
 from dichotomies.training.plan import Plan
+from tests.tasks import in_folds, node_task
 
 NB = GaussianNB(var_smoothing=1e-3)
 LOGISTIC = LogisticRegression(solver="newton-cholesky", tol=1e-10)
@@ -56,7 +58,7 @@ def test_two_classes_are_scikit_learns_calibrated_classifier(digits, ours, their
     cv = StratifiedKFold(3)
     weak = LogisticRegression(C=0.001, tol=1e-10, solver="newton-cholesky")
     nested = NestedDichotomyClassifier(
-        weak, [0, 1], internal_calibration=ours, external_calibration=None, cv=cv, ensemble=ensemble
+        weak, [0, 1], internal_calibration=ours, external_calibration=None, cv=cv, average_folds=ensemble
     ).fit(X[train], y[train])
     reference = CalibratedClassifierCV(weak, method=theirs, cv=cv, ensemble=ensemble).fit(X[train], y[train])
     expected = reference.predict_proba(X[test])
@@ -77,7 +79,7 @@ def test_a_calibrated_class_is_the_sum_along_its_path(digits):
     """Proposition 1 with calibrated nodes."""
     X, y, X_test, _ = two_halves(digits)
     clf = fit(X, y, internal_calibration="platt", external_calibration=None)
-    log_odds = clf._scorer.log_odds(X_test)
+    log_odds = clf.model_.scorer.log_odds(X_test)
     log_proba = clf.predict_log_proba(X_test)
     for column, label in enumerate(clf.classes_):
         nodes, goes_left = clf.tree_.path(label)
@@ -88,24 +90,24 @@ def test_a_calibrated_class_is_the_sum_along_its_path(digits):
 def test_out_of_fold_scores_come_from_models_that_had_not_seen_the_row(digits):
     X, y = digits
     tree = STRUCTURES.create("random").grow(X, y, random_state=0)
-    task = NodeTask(tree, X, y)
-    plan = Plan(GenericLearner(NB), internal=BINARY.create("platt"))
-    crossed = CrossFit.fit(plan, task, np.random.RandomState(0), fold_of_rows(y, 3, np.random.RandomState(0)))
+    folds = fold_of_rows(y, 3, np.random.RandomState(0))
+    task = in_folds(node_task(tree, X, y), folds)
+    plan = Plan(learner=GenericLearner(NB), internal_calibration=BINARY.create("platt"))
+    crossed = CrossFit.fit(plan, task, Wanted.SCORES, Context(np.random.RandomState(0)))
     for node in (0, 4, 8):
         inside = slice(*task.own_pairs().offsets[node : node + 2])
         rows, is_left = task.own_pairs().rows[inside], task.own_pairs().is_left[inside]
-        assert np.array_equal(np.sort(rows), task.rows(node)[0])
+        assert np.array_equal(np.sort(rows), task.rows_of(node)[0])
         expected = np.empty(len(rows))
         for fold in range(3):
-            outside = crossed.folds[rows] != fold
+            outside = folds[rows] != fold
             model = clone(NB).fit(X[rows[outside]], is_left[outside])
             answer = model.predict_log_proba(X[rows[~outside]])
             expected[~outside] = answer[:, 1] - answer[:, 0]
-        start, stop = crossed.scores.offsets[node : node + 2]
+        start, stop = crossed.out_of_fold.offsets[node : node + 2]
         bounded = np.clip(expected, -MOST_LOG_ODDS, MOST_LOG_ODDS)
-        assert_allclose(crossed.scores.scores[start:stop], bounded, rtol=1e-9)
-        assert np.array_equal(crossed.scores.targets[start:stop], is_left)
-        assert np.array_equal(crossed.scores.fold[start:stop], crossed.folds[rows])
+        assert_allclose(crossed.out_of_fold.scores[start:stop], bounded, rtol=1e-9)
+        assert np.array_equal(crossed.out_of_fold.targets[start:stop], is_left)
 
 
 def test_pooled_calibration_is_one_calibrator_per_node_on_all_out_of_fold_scores(digits):
@@ -114,7 +116,7 @@ def test_pooled_calibration_is_one_calibrator_per_node_on_all_out_of_fold_scores
     plain = fit(X, y, external_calibration=None)
     params = {"internal_calibration": "platt", "external_calibration": None, "structure": plain.tree_}
     calibrated = fit(X, y, cv=folds, **params)
-    raw, mapped = plain._scorer.log_odds(X_test), calibrated._scorer.log_odds(X_test)
+    raw, mapped = plain.model_.scorer.log_odds(X_test), calibrated.model_.scorer.log_odds(X_test)
     for node in range(9):
         nodes_classes = plain.tree_.leaf_labels[plain.tree_.start[node] : plain.tree_.stop[node]]
         left = plain.tree_.leaf_labels[plain.tree_.start[node] : plain.tree_.split[node]]
@@ -165,20 +167,20 @@ def test_the_users_own_folds_work_with_rows_held_out(digits):
 def test_every_binary_calibrator_helps_an_overconfident_learner(digits, method, ensemble):
     X, y, X_test, y_test = two_halves(digits)
     before = fit(X, y, external_calibration=None)
-    after = fit(X, y, external_calibration=None, internal_calibration=method, ensemble=ensemble)
+    after = fit(X, y, external_calibration=None, internal_calibration=method, average_folds=ensemble)
     assert after.tree_ == before.tree_
     assert log_loss(y_test, after.predict_proba(X_test)) < 0.6 * log_loss(
         y_test, before.predict_proba(X_test)
     )
 
 
-def test_ensemble_averages_the_folds_at_every_node(digits):
+def test_average_folds_averages_the_folds_at_every_node(digits):
     X, y, X_test, _ = two_halves(digits)
-    params = {"external_calibration": None, "ensemble": True, "learner": "clones"}
+    params = {"external_calibration": None, "average_folds": True, "learner": "clones"}
     clf = fit(X, y, internal_calibration="platt", **params)
-    members = clf._scorer.members
+    members = clf.model_.scorer.members
     mean = np.mean([expit(member.log_odds(X_test)) for member in members], axis=0)
-    assert_allclose(expit(clf._scorer.log_odds(X_test)), mean, atol=1e-12)
+    assert_allclose(expit(clf.model_.scorer.log_odds(X_test)), mean, atol=1e-12)
     assert len(clf.estimators_) == 3
     assert len(clf.estimators_[0]) == 9
 
@@ -192,11 +194,11 @@ def test_folds_of_the_users_choice(digits, cv):
 def test_calibrating_some_depths_leaves_the_other_nodes_alone(digits):
     X, y, X_test, _ = two_halves(digits)
     params = {"external_calibration": None, "structure": "random"}
-    plain = fit(X, y, **params)._scorer.log_odds(X_test)
+    plain = fit(X, y, **params).model_.scorer.log_odds(X_test)
     clf = fit(X, y, internal_calibration="platt", calibrated_nodes=[0, 2], **params)
-    some = clf._scorer.log_odds(X_test)
+    some = clf.model_.scorer.log_odds(X_test)
     plain = np.clip(plain, -MOST_LOG_ODDS, MOST_LOG_ODDS)
-    every = fit(X, y, internal_calibration="platt", **params)._scorer.log_odds(X_test)
+    every = fit(X, y, internal_calibration="platt", **params).model_.scorer.log_odds(X_test)
     chosen = np.isin(clf.tree_.depth, [0, 2])
     assert_allclose(some[:, chosen], every[:, chosen])
     assert_allclose(some[:, ~chosen], plain[:, ~chosen])
@@ -214,8 +216,8 @@ def test_a_budget_goes_to_the_nodes_that_pay_most(digits):
     assert shares[-1] == pytest.approx(nll(fit(X, y, **params)), rel=0.02)
     few = fit(X, y, calibrated_nodes=0.3, **params)  # three of nine nodes
     plain = fit(X, y, external_calibration=None)
-    before = np.clip(plain._scorer.log_odds(X_test), -MOST_LOG_ODDS, MOST_LOG_ODDS)
-    moved = np.abs(few._scorer.log_odds(X_test) - before).max(axis=0) > 1e-9
+    before = np.clip(plain.model_.scorer.log_odds(X_test), -MOST_LOG_ODDS, MOST_LOG_ODDS)
+    moved = np.abs(few.model_.scorer.log_odds(X_test) - before).max(axis=0) > 1e-9
     assert moved.sum() == 3
 
 
@@ -280,17 +282,18 @@ def test_temperature_outside_keeps_the_prediction(digits):
 def test_cross_fitted_probabilities_are_of_models_that_had_not_seen_the_row(digits):
     X, y = digits
     tree = STRUCTURES.create("class-balanced").grow(X, y, random_state=0)
-    task = NodeTask(tree, X, y)
-    plan = Plan(GenericLearner(NB), internal=BINARY.create("platt"))
+    plan = Plan(learner=GenericLearner(NB), internal_calibration=BINARY.create("platt"))
     folds = fold_of_rows(y, 3, np.random.RandomState(0))
-    crossed = CrossFit.fit(plan, task, np.random.RandomState(0), folds, wanted=Wanted.MEMBERS)
+    task = in_folds(node_task(tree, X, y), folds)
+    wanted = Wanted.MEMBERS | Wanted.SCORES
+    crossed = CrossFit.fit(plan, task, wanted, Context(np.random.RandomState(0)))
     row = 7
     before = crossed.fold_scorer(folds[row]).log_odds(X[[row]])
     flipped = y.copy()
     flipped[row] = (y[row] + 5) % 10  # the label of a row must not matter to its own probabilities
-    other_task = NodeTask(tree, X, flipped)
-    scores = out_of_fold_scores(other_task, crossed.fitted.members, crossed.folds)
-    other = CrossFit(plan, other_task, crossed.folds, replace(crossed.fitted, scores=scores))
+    other_task = in_folds(node_task(tree, X, flipped), folds)
+    scores = out_of_fold_scores(other_task, crossed.fitted.members)
+    other = CrossFit(plan, other_task, replace(crossed.fitted, scores=scores))
     assert_allclose(other.fold_scorer(folds[row]).log_odds(X[[row]]), before, rtol=1e-9)
 
 
@@ -338,8 +341,8 @@ def test_classes_of_one_and_two_rows_survive_every_scheme(digits, internal, exte
     rare[:10] = np.arange(100, 110)
     rare[10:20] = np.repeat(np.arange(200, 205), 2)
     params = {"internal_calibration": internal, "external_calibration": external, "calibration_size": size}
-    for ensemble in (False, True) if internal else (False,):
-        clf = fit(X[:300], rare, ensemble=ensemble, **params)
+    for average in (False, True) if internal else (False,):
+        clf = fit(X[:300], rare, average_folds=average, **params)
         assert np.isfinite(clf.predict_log_proba(X[:200])).all()
 
 

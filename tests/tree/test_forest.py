@@ -8,11 +8,14 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, Multinomi
 from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies import ClassTree, HistAdaBoostClassifier
-from dichotomies.learners import Effort, NodeTask, Wanted, choose
+from dichotomies._common.context import Context
+from dichotomies.learners import Wanted, choose
+from dichotomies.rows import NodeTask
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.structures import STRUCTURES
 from dichotomies.tree.forest import Forest
 from dichotomies.tree.node_keys import node_keys
+from tests.tasks import in_folds, node_task
 
 
 def splits(tree):
@@ -91,13 +94,13 @@ def test_some_nodes_learn_what_they_learn_among_all(estimator, weighted, sparse,
     weight = rng.integers(3, size=len(y)) + 0.5 if weighted else None
     one, other = some_trees(k, 2)
     learner, folds = choose(estimator), fold_of_rows(y, 3, np.random.RandomState(0))
-    shared = NodeTask(one, X, y, weight)
+    shared = node_task(one, X, y, weight)
     _answers(learner, shared, folds)  # whatever it leaves to the next
     nodes = np.array([0, 3, 4, 8, 10]), np.array([1, 2, 5])
-    whole = _answers(learner, NodeTask(other, X, y, weight), folds)
+    whole = _answers(learner, node_task(other, X, y, weight), folds)
     for chosen in nodes:
-        some = _answers(learner, shared.of_tree(other, chosen), folds)
-        pairs = NodeTask(other, X, y, weight).own_pairs().offsets
+        some = _answers(learner, NodeTask(shared.rows, other, chosen), folds)
+        pairs = node_task(other, X, y, weight).own_pairs().offsets
         mine = np.concatenate([np.arange(pairs[node], pairs[node + 1]) for node in chosen])
         np.testing.assert_allclose(some[0], whole[0][:, chosen], rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(some[1], whole[1][:, chosen], rtol=1e-9, atol=1e-9)
@@ -107,5 +110,5 @@ def test_some_nodes_learn_what_they_learn_among_all(estimator, weighted, sparse,
 def _answers(learner, task, folds):
     """Of the nodes trained on all rows, of those of a fold, and out of fold."""
     wanted = Wanted.FULL | Wanted.MEMBERS | Wanted.SCORES
-    fitted = learner.cross_fit(task, folds, wanted, random_state=np.random.RandomState(0), effort=Effort())
-    return fitted.full.log_odds(task.X), fitted.members[1].log_odds(task.X), fitted.scores
+    fitted = learner.cross_fit(in_folds(task, folds), wanted, Context(np.random.RandomState(0)))
+    return fitted.full.log_odds(task.rows.X), fitted.members[1].log_odds(task.rows.X), fitted.scores

@@ -1,10 +1,10 @@
-"""The command line: thin; it parses, calls and prints."""
+"""Command-line interface: parses arguments, calls the library, prints results."""
 
 import sys
 
 
 def main() -> None:
-    """Run the command line, or say what to install where its extra is missing."""
+    """Run the command line; exit with installation instructions if its extra is missing."""
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401

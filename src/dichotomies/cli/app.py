@@ -1,4 +1,4 @@
-"""The commands, assembled."""
+"""The command-line application and its commands."""
 
 from importlib import import_module
 from typing import Annotated
@@ -12,10 +12,7 @@ COMMANDS = {
     "evaluate": ("evaluate", "evaluate"),
     "report": ("report", "report"),
     "compare": ("compare", "compare"),
-    "reproduce": ("reproduce", "reproduce"),
-    "study": ("study", "study"),
     "show": ("show", "show"),
-    "datasets": ("datasets", "datasets"),
     "list": ("names", "list_registered"),
     "demo": ("demo", "demo"),
 }

@@ -1,4 +1,4 @@
-"""``dichotomies compare``: several configurations, cross-validated on the same folds, in one table."""
+"""``dichotomies compare``: several configurations, cross-validated on the same folds."""
 
 import shlex
 import tomllib
@@ -47,7 +47,7 @@ def compare(
     n_features: options.NFeatures = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
+    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
     """Compare configurations by cross-validation, all on the same folds, in one table.
 
@@ -61,7 +61,7 @@ def compare(
     columns = training_columns(name, [*configs.values()], text=text, ignore=ignore, weight=weight)
     table = file.read(replace(columns, first_id=first_id, n_features=n_features))
     parts = folds_of(table.labels, folds, seed)
-    n_folds = int(parts.max()) + 1  # fewer than asked for where there are fewer rows to test
+    n_folds = int(parts.max()) + 1  # fewer than requested if there are too few rows
     found = _run(configs, table, parts, quiet=quiet, ngrams=ngrams, n_jobs=jobs)
     never = int((parts < 0).sum())
     if json:
@@ -74,7 +74,7 @@ def compare(
 
 
 def configurations(given: list[str]) -> dict[str, Settings]:
-    """Settings by name."""
+    """Return the settings of each configuration, by name."""
     found: dict[str, Settings] = {}
     for text in given:
         for name, values in _named(text).items():
@@ -85,7 +85,7 @@ def configurations(given: list[str]) -> dict[str, Settings]:
 
 
 def _named(text: str) -> dict[str, dict[str, Any]]:
-    """The settings of one --config: those of a file, or those that it spells out."""
+    """Return the settings of one --config: from a file, or as written."""
     if text.endswith(".toml"):
         return _tables(Path(text))
     name, colon, rest = text.partition(":")
@@ -95,7 +95,7 @@ def _named(text: str) -> dict[str, dict[str, Any]]:
         return {name.strip(): pairs_of(shlex.split(rest))}
     except SettingsError:
         raise
-    except ValueError as error:  # of shlex: a quotation that does not end
+    except ValueError as error:  # from shlex: an unclosed quotation
         raise SettingsError(f"{text!r} cannot be divided into settings ({error}).") from error
 
 

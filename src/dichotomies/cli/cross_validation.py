@@ -1,4 +1,4 @@
-"""Several settings compared on the same folds."""
+"""Cross-validation of several settings on the same folds."""
 
 import time
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from dichotomies.cli.settings import Settings
 if TYPE_CHECKING:
     from dichotomies.tables import Table, TableModel
 
-#: What is measured, and what it is called in tables.
+#: Metrics, with their titles in tables.
 METRICS = {
     "nll": "NLL",
     "accuracy": "accuracy",
@@ -21,13 +21,13 @@ METRICS = {
 }
 
 
-#: Enough to have every loop compiled.
+#: Number of rows that is enough to compile every kernel.
 _FEW_ROWS = 200
 
 
 @dataclass
 class Scores:
-    """What one configuration has got on every fold."""
+    """Scores of one configuration on every fold."""
 
     name: str
     folds: dict[str, list[float]] = field(default_factory=lambda: {metric: [] for metric in METRICS})
@@ -42,18 +42,16 @@ class Scores:
 
 
 def folds_of(labels: Any, n_folds: int, seed: int) -> Any:
-    """The fold in which each row is tested; -1 for the only row of a class, which is always trained on.
+    """Return the test fold of each row; -1 for the only row of a class, which is always trained on.
 
-    Rows of a class go to the folds in turn, so that no row is tested by a model that never saw its class.
+    Rows of a class are assigned to the folds in turn, so that every tested class is also trained on.
     """
     from dichotomies.rows.folds import fold_of_rows
 
     _, codes = np.unique(labels, return_inverse=True)
     tested = np.bincount(codes)[codes] > 1
     if not tested.any():
-        raise ValueError(
-            "No label has two rows, one to learn from and one to test with; nothing is compared."
-        )
+        raise ValueError("No label has two rows, one to train on and one to test; nothing can be compared.")
     _, dense = np.unique(codes[tested], return_inverse=True)
     folds = np.full(len(codes), -1, dtype=np.intp)
     folds[tested] = fold_of_rows(dense, n_folds, np.random.RandomState(seed))
@@ -61,14 +59,14 @@ def folds_of(labels: Any, n_folds: int, seed: int) -> Any:
 
 
 def warm_up(settings: Settings, table: "Table", **effort: Any) -> None:
-    """Fit to a few rows, so that compilation is in nobody's time."""
+    """Fit to a few rows, so that compilation is not in the measured time."""
     few = np.linspace(0, len(table) - 1, num=min(len(table), _FEW_ROWS)).astype(np.intp)
     if len(np.unique(table.labels[few])) > 1:
         _fit(settings, table.rows(few), **effort)
 
 
 def score(settings: Settings, table: "Table", is_test: Any, **effort: Any) -> dict[str, float]:
-    """Fit to all rows but those tested, texts included, and measure on these."""
+    """Fit to the training rows, vocabulary included, and compute the metrics on the test rows."""
     from dichotomies.metrics import evaluate
 
     train, test = (table.rows(np.flatnonzero(rows)) for rows in (~is_test, is_test))

@@ -14,7 +14,7 @@ EXAMPLE = "Example: dichotomies demo --structure class-balanced"
 def demo(
     structure: Annotated[str, typer.Option(help="How to grow the tree; see 'dichotomies list'.")] = "auto",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the tree and of the train/test split.")] = 0,
-    debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
+    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
     """Fit nested dichotomies to handwritten digits, draw the tree and show how good they are."""
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""What ``dichotomies demo`` shows: the paper's six calibration schemes on handwritten digits."""
+"""Output of ``dichotomies demo``: the paper's six calibration schemes on handwritten digits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dichotomies.metrics import expected_calibration_error
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Name: (internal, external), in the order of the paper's tables.
+#: Scheme: (internal, external), in the order of the paper's tables.
 SCHEMES = {
     "none": (None, None),
     "external: vector scaling": (None, "vector"),
@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 
 def show(console: Console, structure: str, seed: int) -> None:
-    """Fit the same tree under every scheme, draw it and compare."""
+    """Fit the same tree under every scheme, draw it and compare the metrics."""
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=seed)
     rows = []

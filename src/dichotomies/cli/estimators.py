@@ -1,8 +1,8 @@
-"""The base learners that have a name on the command line."""
+"""Base learners by their name on the command line."""
 
 from typing import Any
 
-#: Name: what it is.
+#: Descriptions by name.
 ESTIMATORS = {
     "logistic": "LogisticRegression",
     "tuned-logistic": "TunedLogisticRegression: the penalty chosen node by node",
@@ -17,7 +17,7 @@ ESTIMATORS = {
 
 
 def estimator_named(name: str, params: dict[str, Any], *, sparse: bool = False) -> Any:
-    """A base learner with the given parameters.
+    """Create a base learner with the given parameters.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def estimator_named(name: str, params: dict[str, Any], *, sparse: bool = False) 
     params : dict
         Its parameters by name.
     sparse : bool
-        Whether it will get sparse data, which decides what "naive-bayes" is.
+        True for sparse data, which selects the variant of "naive-bayes".
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB

@@ -1,4 +1,4 @@
-"""``dichotomies evaluate``: how good a model's probabilities are on a file, a batch of rows at a time."""
+"""``dichotomies evaluate``: metrics of a model on a file, computed in batches of rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,22 +27,22 @@ def evaluate(
     weight: options.Weight = None,
     top_k: Annotated[
         list[int],
-        typer.Option("--top-k", "-k", min=1, help="Is the true label among the k best? Repeatable."),
+        typer.Option("--top-k", "-k", min=1, help="Accuracy of the k best labels; may be repeated."),
     ] = [5],  # noqa: B006 - typer makes a new list
     confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
-    resamples: Annotated[int, typer.Option(min=1, help="Resamples that the intervals rest on.")] = 200,
+    resamples: Annotated[int, typer.Option(min=1, help="Bootstrap resamples of the intervals.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the intervals.")] = 0,
     jobs: options.Jobs = None,
     trust: options.Trust = None,
     format: options.Format = None,  # noqa: A002
     delimiter: options.Delimiter = None,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
+    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
-    """Measure how good the probabilities are on rows that the model was not fitted to.
+    """Measure the quality of the probabilities on rows that the model was not fitted to.
 
-    Every metric comes with a confidence interval. Rows with labels that the model does not know are left out
-    and counted. Any number of rows is read a batch at a time.
+    Every metric has a confidence interval. Rows with labels unknown to the model are left out and counted.
+    Rows are read in batches.
     """
     from dichotomies.tables import open_table
 
@@ -66,10 +66,10 @@ class Truth:
     Attributes
     ----------
     codes : (n_rows,)
-        Place of the label among the classes, -1 where the model does not know it.
+        Class code of each label, -1 for unknown labels.
     weight : (n_rows,) or None
     unknown : list
-        The labels that the model does not know.
+        The labels that are not classes of the model.
     """
 
     codes: Any
@@ -78,17 +78,17 @@ class Truth:
 
     @property
     def known(self) -> Any:
-        """Whether the model knows the label of each row."""
+        """Mask of the rows whose label is a class of the model."""
         return self.codes >= 0
 
     @property
     def n_unknown(self) -> int:
-        """How many rows have labels that the model does not know."""
+        """Number of rows with unknown labels."""
         return int((~self.known).sum())
 
 
 def read_truth(model: "TableModel", file: "TableFile", label: str, weight: str | None = None) -> Truth:
-    """The labels of a file, without its features."""
+    """Read the labels of a file, without its features."""
     from dichotomies.tables import Columns, TableFileError
 
     codes: list[Any] = []
@@ -112,7 +112,7 @@ def read_truth(model: "TableModel", file: "TableFile", label: str, weight: str |
 
 
 def evaluated(model: "TableModel", file: "TableFile", truth: Truth, **settings: Any) -> "Evaluation":
-    """Every metric of the rows whose labels the model knows."""
+    """Compute all metrics on the rows with known labels."""
     from dichotomies.metrics import Evaluation
 
     return Evaluation.from_chunks(
@@ -133,7 +133,7 @@ def _log_proba(model: "TableModel", file: "TableFile", known: Any) -> Iterator[A
 
 
 def _accuracy_of_all(found: "Evaluation", truth: Truth) -> float:
-    """Accuracy where rows of unknown labels count as mistakes."""
+    """Return the accuracy with rows of unknown labels counted as mistakes."""
     weight = np.ones(len(truth.codes)) if truth.weight is None else truth.weight
     return float(found.metrics["accuracy"] * weight[truth.known].sum() / weight.sum())
 

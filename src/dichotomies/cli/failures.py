@@ -1,4 +1,4 @@
-"""What a command does when something goes wrong: one sentence on stderr and an exit code.
+"""Error handling of commands: a one-line message on stderr and an exit code.
 
 0: done; 1: the work failed; 2: the command was not understood; 130: interrupted.
 """
@@ -15,12 +15,12 @@ from dichotomies.cli.settings import SettingsError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: What tells users about their data, files and installation; anything else is a mistake of ours.
+#: Errors about users' data, files and installation; any other is a bug.
 _EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError)
 
 
 def in_a_sentence(command: F) -> F:
-    """Decorator of commands: errors are said in one sentence, unless the option --debug is there."""
+    """Decorate a command: print errors as one line, unless the option --debug is given."""
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> Any:
@@ -28,7 +28,7 @@ def in_a_sentence(command: F) -> F:
             with warnings.catch_warnings():
                 warnings.showwarning = _say_warning
                 return command(*args, **options)
-        except BrokenPipeError:  # the reader has seen enough; typer ends quietly
+        except BrokenPipeError:  # the reader has closed the pipe; typer exits quietly
             raise
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
@@ -46,8 +46,8 @@ def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def sentence(error: Exception) -> str:
-    """What an error says, on one line."""
-    said = " ".join(str(error).split())
-    if isinstance(error, _EXPECTED) and said:
-        return said
-    return f"Something unexpected happened ({type(error).__name__}: {said}). --debug shows where."
+    """Return the message of an error on one line."""
+    message = " ".join(str(error).split())
+    if isinstance(error, _EXPECTED) and message:
+        return message
+    return f"Something unexpected happened ({type(error).__name__}: {message}). --debug shows where."

@@ -1,4 +1,4 @@
-"""``dichotomies fit``: a model from a file."""
+"""``dichotomies fit``: train a model on a file."""
 
 import time
 from dataclasses import replace
@@ -20,12 +20,12 @@ _DEFAULT = Settings()
 
 
 def learning(*names: str, **settings: Any) -> Any:
-    """An option of how to learn."""
+    """Declare a training option."""
     return options.option(*names, panel=options.LEARNING, **({"show_default": True} | settings))
 
 
 def pooled(*names: str, **settings: Any) -> Any:
-    """An option of ensembles."""
+    """Declare an option of ensembles."""
     return options.option(*names, panel=options.POOLING, **settings)
 
 
@@ -108,7 +108,7 @@ def fit(
     n_features: options.NFeatures = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
+    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
     """Fit a classifier to a file and save it.
 
@@ -142,7 +142,7 @@ def fit(
     table = file.read(replace(columns, first_id=first_id, n_features=n_features))
     classifier = settings.classifier(table, n_jobs=jobs, verbose=not quiet)
     model = TableModel.fit(classifier, table, label=name, ngrams=ngrams)
-    classifier.set_params(n_jobs=None, verbose=0)  # of this run, not of the model
+    classifier.set_params(n_jobs=None, verbose=0)  # settings of this run, not of the model
     model.save(output)
     summary = _summary(model, len(table), output, time.monotonic() - begun)
     if json:

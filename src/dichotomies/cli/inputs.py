@@ -1,4 +1,4 @@
-"""The files that commands are given: data with its labels, and models."""
+"""Input files of commands: data with labels, and models."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def label_of(file: "TableFile", given: str | None, remembered: str | None = None) -> str:
-    """The column of labels: as the user says, as the format has it, or as in the file of the model."""
+    """Return the label column: as given, as the format defines it, or as in the model's training file."""
     label = given or file.default_label or remembered
     if label is None:
         from dichotomies.tables.errors import listing
@@ -35,7 +35,7 @@ def training_columns(
     ignore: list[str] | None,
     weight: str | None,
 ) -> "Columns":
-    """What to read for training; missing values only where all base learners take them."""
+    """Return the columns for training; missing values are allowed if all base learners accept them."""
     from dichotomies.tables import Columns, allows_missing
 
     return Columns(
@@ -48,7 +48,7 @@ def training_columns(
 
 
 def load_model(path: Path, n_jobs: int | None = None, trusted: Sequence[str] | None = None) -> "TableModel":
-    """A model from its file; one that was saved in Python reads the columns it was fitted with."""
+    """Load a model; one that was saved in Python reads the columns it was fitted with."""
     from dichotomies import load
     from dichotomies.tables import TableModel
 
@@ -59,5 +59,5 @@ def load_model(path: Path, n_jobs: int | None = None, trusted: Sequence[str] | N
 
 
 def batch_rows(n_classes: int) -> int:
-    """Rows of a batch so that their class probabilities take at most 64 MiB."""
+    """Return the rows per batch for which the class probabilities take at most 64 MiB."""
     return rows_within(64 * 2**20, n_classes, at_most=8192)

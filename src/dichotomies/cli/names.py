@@ -1,4 +1,4 @@
-"""``dichotomies list``: what can be chosen by name."""
+"""``dichotomies list``: the registered names."""
 
 from dichotomies.cli import options
 from dichotomies.cli.estimators import ESTIMATORS
@@ -10,7 +10,7 @@ EXAMPLE = "Example: dichotomies list"
 
 @in_a_sentence
 def list_registered(json: options.Json = False, debug: options.Debug = False) -> None:  # noqa: ARG001
-    """Show what can be chosen by name."""
+    """List the names that options accept."""
     from dichotomies.calibrators.binary import BINARY
     from dichotomies.calibrators.multiclass import MULTICLASS
     from dichotomies.inference.pooling import POOLINGS

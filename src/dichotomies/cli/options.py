@@ -11,19 +11,19 @@ POOLING = "Of ensembles (--trees above 1)"
 
 
 def option(*names: str, panel: str, **settings: Any) -> Any:
-    """An option under a heading of the help, without the default None."""
+    """Declare an option under a heading of the help, without showing the default None."""
     return typer.Option(*names, rich_help_panel=panel, **({"show_default": False} | settings))
 
 
-def _one_mark(text: str | None) -> str | None:
-    r"""What a delimiter stands for: itself, or a tab where it is spelled \t."""
+def _parse_delimiter(text: str | None) -> str | None:
+    r"""Return the delimiter: the character itself, or a tab for \t."""
     mark = "\t" if text == r"\t" else text
     if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n'):
         raise typer.BadParameter(rf"a delimiter is one ASCII character or \t for a tab, got {text!r}")
     return mark
 
 
-def _some_workers(n_jobs: int | None) -> int | None:
+def _check_jobs(n_jobs: int | None) -> int | None:
     if n_jobs == 0:
         raise typer.BadParameter("there must be a worker: give 1 or more, or -1 for one for each core")
     return n_jobs
@@ -34,11 +34,13 @@ Model = Annotated[Path, typer.Argument(help="A model file, made by 'dichotomies 
 
 Label = Annotated[
     str | None,
-    option(panel=FILE, metavar="COLUMN", help="The labels; of an NPZ file, the array of this name."),
+    option(
+        panel=FILE, metavar="COLUMN", help="Column of the labels; in an NPZ file, the name of their array."
+    ),
 ]
 Text = Annotated[
     list[str] | None,
-    option(panel=FILE, metavar="COLUMN", help="Texts, to learn from by their words; may be repeated."),
+    option(panel=FILE, metavar="COLUMN", help="Text column, used by its words; may be repeated."),
 ]
 NGrams = Annotated[
     str,
@@ -46,22 +48,23 @@ NGrams = Annotated[
         "--ngrams",
         panel=FILE,
         metavar="word|char",
-        help="What is counted in texts: words and pairs of words, or 2 to 4 characters within words.",
+        help="Terms of texts: words and pairs of words, or 2 to 4 characters within words.",
         show_default=True,
     ),
 ]
 Ignore = Annotated[
-    list[str] | None, option(panel=FILE, metavar="COLUMN", help="Leave this out; may be repeated.")
+    list[str] | None, option(panel=FILE, metavar="COLUMN", help="Column to skip; may be repeated.")
 ]
 Weight = Annotated[
-    str | None, option(panel=FILE, metavar="COLUMN", help="Weights of the rows: 2 counts as the row twice.")
+    str | None,
+    option(panel=FILE, metavar="COLUMN", help="Column of row weights; 2 equals two copies of the row."),
 ]
 Format = Annotated[
     str | None,
     option(
         panel=FILE,
         metavar="NAME",
-        help="csv, tsv, parquet, svmlight or npz; by default what the file's name ends in says.",
+        help="csv, tsv, parquet, svmlight or npz; by default from the file's extension.",
     ),
 ]
 Delimiter = Annotated[
@@ -69,8 +72,8 @@ Delimiter = Annotated[
     option(
         panel=FILE,
         metavar="MARK",
-        callback=_one_mark,
-        help=r"What stands between values of a CSV file, if not a comma; \t is a tab.",
+        callback=_parse_delimiter,
+        help=r"Delimiter of a CSV file, if not a comma; \t is a tab.",
     ),
 ]
 FirstId = Annotated[
@@ -80,7 +83,7 @@ FirstId = Annotated[
         metavar="0|1",
         min=0,
         max=1,
-        help="What an svmlight file calls its first feature; by default 0 where a 0 occurs and else 1.",
+        help="Index of the first feature of an svmlight file; by default 0 if a 0 occurs, else 1.",
     ),
 ]
 NFeatures = Annotated[
@@ -90,24 +93,22 @@ NFeatures = Annotated[
         panel=FILE,
         metavar="N",
         min=1,
-        help="How many features an svmlight file has, if more than occur in it.",
+        help="Number of features of an svmlight file, if more than occur in it.",
     ),
 ]
 
 Jobs = Annotated[
     int | None,
-    option(panel=RUNNING, metavar="N", callback=_some_workers, help="Workers; -1: one for each core."),
+    option(panel=RUNNING, metavar="N", callback=_check_jobs, help="Workers; -1: one for each core."),
 ]
 Trust = Annotated[
     list[str] | None,
     option(
         panel=RUNNING,
         metavar="TYPE",
-        help="A type whose code may run when the model is loaded, where that is asked for; may be repeated.",
+        help="A type whose code may run when the model is loaded; may be repeated.",
     ),
 ]
-Quiet = Annotated[bool, option("--quiet", panel=RUNNING, help="Say nothing about progress.")]
+Quiet = Annotated[bool, option("--quiet", panel=RUNNING, help="Do not print progress.")]
 Json = Annotated[bool, option("--json", panel=RUNNING, help="Print one JSON document instead of text.")]
-Debug = Annotated[
-    bool, option("--debug", panel=RUNNING, help="Show where in the program an error comes from.")
-]
+Debug = Annotated[bool, option("--debug", panel=RUNNING, help="Show the traceback of an error.")]

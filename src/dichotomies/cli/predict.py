@@ -1,4 +1,4 @@
-"""``dichotomies predict``: the most probable labels of every row, a batch of rows at a time."""
+"""``dichotomies predict``: the most probable labels of every row, computed in batches."""
 
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def predict(
         str,
         typer.Option("--output", "-o", help="A .csv, .tsv or .parquet file; - is standard output, as CSV."),
     ] = _STDOUT,
-    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="How many labels for every row.")] = 5,
+    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of labels for every row.")] = 5,
     min_probability: Annotated[
         float, typer.Option(min=0, max=1, help="Leave out labels that are less probable than this.")
     ] = 0.0,
@@ -35,7 +35,7 @@ def predict(
         bool, typer.Option("--all", help="The probability of every label, in a column named after it.")
     ] = False,
     id: Annotated[  # noqa: A002
-        str | None, typer.Option(help="A column that says what rows are called.", show_default="row numbers")
+        str | None, typer.Option(help="A column with the names of the rows.", show_default="row numbers")
     ] = None,
     jobs: options.Jobs = None,
     trust: options.Trust = None,
@@ -43,12 +43,12 @@ def predict(
     delimiter: options.Delimiter = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
+    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
     """Write the most probable labels of every row, with their probabilities, best first.
 
-    The file needs the columns that the model was fitted with, in any order; others are ignored. Any number of
-    rows is read and written a batch at a time.
+    The file needs the columns that the model was fitted with, in any order; others are ignored. Rows are read
+    and written in batches.
     """
     if json and output == _STDOUT:
         raise typer.BadParameter("say where the predictions go (--output)", param_hint="--json")
@@ -77,12 +77,12 @@ def predictions(
     top_k: int | None,
     min_probability: float = 0.0,
 ) -> Iterator[dict[str, Any]]:
-    """Columns of predictions for every batch: what rows are called, and labels with probabilities.
+    """Yield the columns of predictions for every batch: row names, labels and probabilities.
 
     Parameters
     ----------
     top_k : int or None
-        How many labels; None for the probabilities of all, in columns named after them.
+        Number of labels; None for the probabilities of all, in columns named after them.
     min_probability : float
         Labels that are less probable are masked.
     """
@@ -99,7 +99,7 @@ def predictions(
 
 
 def check_distinct(id_column: str | None, classes: Any, top_k: int | None) -> None:
-    """Refuse a column of rows' names that is called as a column of predictions is."""
+    """Raise if the row-name column has the name of a prediction column."""
     name = id_column or "row"
     if top_k is None and name in map(str, classes.tolist()):
         remedy = "name rows by a column that is called otherwise (--id)"
@@ -112,7 +112,7 @@ def check_distinct(id_column: str | None, classes: Any, top_k: int | None) -> No
 
 
 def _best(labels: Any, proba: Any, least: float) -> dict[str, Any]:
-    """Columns of labels and their probabilities, without those that are not probable enough."""
+    """Return columns of labels and probabilities, with those below `least` masked."""
     columns: dict[str, Any] = {}
     for place in range(labels.shape[1]):
         masked = proba[:, place] < least

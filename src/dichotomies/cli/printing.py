@@ -1,4 +1,4 @@
-"""What goes to standard output: tables for people, one JSON document for machines."""
+"""Standard output: tables for people, one JSON document for programs."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def print_json(document: Any) -> None:
-    """Print one JSON document; numbers that JSON does not have become null."""
+    """Print one JSON document; NaN and infinity become null."""
     print(json.dumps(_plain(document), ensure_ascii=False, indent=2, allow_nan=False))
 
 
@@ -23,7 +23,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table whose first column is text and whose others are numbers; lines are never wrapped."""
+    """Print a table with text in the first column and numbers in the others; lines are never wrapped."""
     lines = [columns, *rows]
     widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
     for line in lines:
@@ -32,19 +32,19 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def tell(text: str) -> None:
-    """Say something to people on stderr, where it is in nobody's way."""
+    """Print a message to stderr."""
     print(text, file=sys.stderr, flush=True)
 
 
 def plural(number: int, thing: str) -> str:
-    """A number of things."""
+    """Format a count with the singular or plural of its unit."""
     if number == 1:
         return f"1 {thing}"
     return f"{number:,} {thing}{'es' if thing.endswith('s') else 's'}"
 
 
 def size_of(n_bytes: int) -> str:
-    """A number of bytes, in words."""
+    """Format a number of bytes."""
     for unit, size in {"MB": 1e6, "kB": 1e3}.items():
         if n_bytes >= size:
             return f"{n_bytes / size:.1f} {unit}"

@@ -1,4 +1,4 @@
-"""``dichotomies report``: one HTML page about a model on a file."""
+"""``dichotomies report``: an HTML report on a model and a file."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -33,11 +33,11 @@ def report(
     format: options.Format = None,  # noqa: A002
     delimiter: options.Delimiter = None,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
+    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
-    """Write a page that says how far the probabilities can be trusted, and opens offline.
+    """Write an HTML page on the quality of the probabilities, which opens offline.
 
-    Give it rows that the model was not fitted to; they must fit into memory.
+    Use rows that the model was not fitted to; they must fit into memory.
     """
     from dichotomies.report import make
     from dichotomies.tables import open_table

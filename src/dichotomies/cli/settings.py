@@ -1,4 +1,4 @@
-"""`Settings`: the parameters of a classifier as they are written on the command line and in TOML files."""
+"""`Settings`: the parameters of a classifier on the command line and in TOML files."""
 
 import json
 from dataclasses import dataclass, field, fields, replace
@@ -15,12 +15,12 @@ NONE = "none"
 
 
 class SettingsError(ValueError):
-    """A setting that does not exist, or cannot have this value; the message is a sentence."""
+    """An unknown setting, or an invalid value; the message is a sentence."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to fit a classifier; names and defaults are those of the estimators, shortened.
+    """Settings of a classifier; names and defaults are those of the estimators, shortened.
 
     Attributes
     ----------
@@ -33,9 +33,9 @@ class Settings:
     calibrated_nodes : str, float or list of int
         "all", a share of the nodes, or depths, as in "0,1,2".
     trees : int
-        One for a `NestedDichotomyClassifier`, more for a `NestedDichotomyEnsemble` of so many.
+        1 for a `NestedDichotomyClassifier`, more for a `NestedDichotomyEnsemble` of that size.
     max_features, bootstrap, pooling, member_calibration : float, bool, str, str
-        Of an ensemble, and only of one; None (False) where nothing was said, which is its own default.
+        Parameters of ensembles only; None (False) for the ensemble's own default.
     """
 
     estimator: str = "logistic"
@@ -56,7 +56,7 @@ class Settings:
     member_calibration: str | None = None
 
     def checked(self) -> "Settings":
-        """Itself, if all names in it exist and what it says of ensembles is said of one."""
+        """Return self; raise if a name does not exist or a single tree has ensemble settings."""
         from dichotomies.calibrators.binary import BINARY
         from dichotomies.calibrators.multiclass import MULTICLASS
         from dichotomies.inference.pooling import POOLINGS
@@ -86,21 +86,21 @@ class Settings:
             )
 
     def _of_ensemble(self) -> dict[str, Any]:
-        """What was said of parameters that only an ensemble has."""
-        said = {
+        """Return the ensemble parameters that were set."""
+        given = {
             "max_features": self.max_features,
             "bootstrap": self.bootstrap or None,
             "pooling": self.pooling,
             "member_calibration": self.member_calibration,
         }
-        return {name: value for name, value in said.items() if value is not None}
+        return {name: value for name, value in given.items() if value is not None}
 
     def estimator_for(self, *, sparse: bool) -> Any:
-        """The base learner."""
+        """Return the base learner."""
         return estimator_named(self.estimator, self.param, sparse=sparse)
 
     def classifier(self, table: "Table", *, n_jobs: int | None = None, verbose: bool = False) -> Any:
-        """The classifier for a table, not yet fitted."""
+        """Return the unfitted classifier for a table."""
         from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
 
         common = {
@@ -123,7 +123,7 @@ class Settings:
         return NestedDichotomyEnsemble(n_estimators=self.trees, **own, **common)
 
     def changed(self, **values: Any) -> "Settings":
-        """With other values; dashes in names are underscores, and ``param.C`` is the parameter C."""
+        """Return a copy with other values; dashes become underscores, and ``param.C`` is the parameter C."""
         known = {each.name: each for each in fields(self)}
         changes: dict[str, Any] = {"param": dict(self.param)}
         for name, value in values.items():
@@ -141,7 +141,7 @@ class Settings:
 
 
 def _parameters(estimator: str) -> list[str]:
-    """Names of a base learner's parameters, for dense and for sparse data."""
+    """Return the names of a base learner's parameters, for dense and sparse data."""
     learners = [estimator_named(estimator, {}, sparse=sparse) for sparse in (False, True)]
     return sorted({name for learner in learners for name in learner.get_params()})
 
@@ -154,7 +154,7 @@ def _check(what: str, name: str, names: list[str]) -> None:
 
 
 def value_of(text: str) -> Any:
-    """A value as it is written: a number, true, false, none, a JSON list, or else text."""
+    """Parse a value: a number, true, false, none, a JSON list, or else text."""
     if text.lower() in ("true", "false", NONE):
         return {"true": True, "false": False, NONE: None}[text.lower()]
     try:
@@ -164,7 +164,7 @@ def value_of(text: str) -> Any:
 
 
 def pairs_of(texts: list[str]) -> dict[str, Any]:
-    """Values by name from texts like ``C=10``."""
+    """Parse texts such as ``C=10`` to values by name."""
     pairs = {}
     for text in texts:
         name, sign, value = text.partition("=")
@@ -175,7 +175,7 @@ def pairs_of(texts: list[str]) -> dict[str, Any]:
 
 
 def _of_kind(name: str, value: Any, kind: Any) -> Any:
-    """Refuse a value of another kind than the field's; names of calibrators may have been read as none."""
+    """Return the value; raise if its type is not the field's. None is accepted for calibrator names."""
     plain = next(iter(get_args(kind)), kind)  # of `str | None`, str
     if plain is str and value is None:
         return NONE
@@ -190,7 +190,7 @@ def _or_none(name: Any) -> Any:
 
 
 def _structure(given: str, *, text_labels: bool) -> Any:
-    """The name of a structure, or the tree in a file; 7 in it is the label "7" where labels are text."""
+    """Return the name of a structure, or the tree in a file, with its labels as text if `text_labels`."""
     if not given.endswith(".json"):
         return given
     number = str if text_labels else None

@@ -1,4 +1,4 @@
-"""``dichotomies show``: what is in a model file."""
+"""``dichotomies show``: the contents of a model file."""
 
 import json as json_format
 from pathlib import Path
@@ -26,7 +26,7 @@ def show(
     tree: Annotated[int, typer.Option(min=1, help="Which tree of an ensemble to draw.")] = 1,
     trust: options.Trust = None,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
+    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
     """Show what a model file holds: what it reads, its classes, how it was trained, its tree."""
     fitted = load_model(model, trusted=trust)
@@ -66,7 +66,7 @@ def _facts(model: "TableModel", path: Path) -> dict[str, Any]:
 
 
 def _calibration(classifier: Any) -> dict[str, str]:
-    """How nodes (internal), each tree of several (member) and the whole (external) are calibrated."""
+    """Return the calibration of the nodes (internal), of each tree (member) and of the whole (external)."""
     given = {kind: f"{kind}_calibration" for kind in ("internal", "member", "external")}
     return {
         kind: " ".join(str(getattr(classifier, name) or NONE).split())
@@ -88,7 +88,7 @@ def _in_words(name: str, value: Any) -> str:
 
 
 def _writer(path: Path) -> dict[str, str]:
-    """The versions of the libraries that wrote the file, which the file says of itself."""
+    """Return the versions of the libraries that wrote the file, as recorded in it."""
     from safetensors import safe_open
 
     with safe_open(path, "numpy") as file:

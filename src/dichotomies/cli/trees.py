@@ -1,17 +1,17 @@
-"""The trees of a fitted classifier, one or several, in numbers and in words."""
+"""Statistics of the trees of a fitted classifier."""
 
 from typing import Any
 
 
 def trees_of(classifier: Any) -> list[Any]:
-    """All trees; none where the classifier is not made of nested dichotomies."""
+    """Return all trees; none if the classifier is not a nested dichotomy or an ensemble of them."""
     if hasattr(classifier, "trees_"):
         return list(classifier.trees_)
     return [classifier.tree_] if hasattr(classifier, "tree_") else []
 
 
 def facts_of_trees(classifier: Any) -> dict[str, Any]:
-    """How many trees there are, the depth of the deepest, their nodes, and how many of these differ."""
+    """Return the number of trees, the maximum depth, the number of nodes, and of distinct nodes."""
     trees = trees_of(classifier)
     if not trees:
         return {}
@@ -25,7 +25,7 @@ def facts_of_trees(classifier: Any) -> dict[str, Any]:
 
 
 def trees_in_words(facts: dict[str, Any]) -> str:
-    """What `facts_of_trees` has found."""
+    """Describe the result of `facts_of_trees`."""
     if facts["trees"] == 1:
         return f"a tree of depth {facts['depth']}"
     return (

@@ -101,8 +101,10 @@ class ReliabilityDisplay:
         models = (
             estimator if isinstance(estimator, Mapping) else {name or type(estimator).__name__: estimator}
         )
-        asked = {key: Predictions.of_estimator(model, X, y, sample_weight) for key, model in models.items()}
-        return cls._from(asked, pos_label, n_bins).plot(ax)
+        predictions = {
+            key: Predictions.of_estimator(model, X, y, sample_weight) for key, model in models.items()
+        }
+        return cls._from(predictions, pos_label, n_bins).plot(ax)
 
     @classmethod
     def from_predictions(
@@ -124,16 +126,18 @@ class ReliabilityDisplay:
         (of 1, or True).
         """
         given = proba if isinstance(proba, Mapping) else {name: proba}
-        asked = {key: Predictions.given(y, each, labels, sample_weight) for key, each in given.items()}
-        if pos_label is None and asked and all(np.ndim(each) == 1 for each in given.values()):
-            pos_label = next(iter(asked.values())).classes[1].item()
-        return cls._from(asked, pos_label, n_bins).plot(ax)
+        predictions = {key: Predictions.given(y, each, labels, sample_weight) for key, each in given.items()}
+        if pos_label is None and predictions and all(np.ndim(each) == 1 for each in given.values()):
+            pos_label = next(iter(predictions.values())).classes[1].item()
+        return cls._from(predictions, pos_label, n_bins).plot(ax)
 
     @classmethod
-    def _from(cls, asked: Mapping[str, Predictions], pos_label: Any, n_bins: int) -> ReliabilityDisplay:
-        if not asked:
+    def _from(cls, predictions: Mapping[str, Predictions], pos_label: Any, n_bins: int) -> ReliabilityDisplay:
+        if not predictions:
             raise ValueError("There is no model to draw: the mapping of names to models is empty.")
-        curves = {name: reliability(each, pos_label=pos_label, n_bins=n_bins) for name, each in asked.items()}
+        curves = {
+            name: reliability(each, pos_label=pos_label, n_bins=n_bins) for name, each in predictions.items()
+        }
         if pos_label is None:
             return cls(curves)
         named = style.plain(pos_label)

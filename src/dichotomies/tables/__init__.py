@@ -1,4 +1,4 @@
-"""Users' files: reading CSV, Parquet, svmlight and NPZ, models of tables, writing predictions."""
+"""Users' table files: reading CSV, Parquet, svmlight and NPZ, models of tables, writing predictions."""
 
 from dichotomies.tables.base import TableFile
 from dichotomies.tables.errors import TableFileError

@@ -1,4 +1,4 @@
-"""`TableFile`: what files of rows share, whatever their format."""
+"""`TableFile`: base class of table files of all formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dichotomies.tables.table import Columns
 
-#: Rows of a batch, unless told otherwise.
+#: Default number of rows per batch.
 BATCH_ROWS = 8192
 
 
@@ -25,13 +25,13 @@ class TableFile(ABC):
     ----------
     path : Path
     delimiter : str, optional
-        What stands between the values of a CSV file.
+        Delimiter of a CSV file.
     """
 
-    #: What the format is called in sentences.
+    #: Name of the format in messages.
     kind: ClassVar[str]
 
-    #: Where the labels are, unless the user says otherwise.
+    #: Default column of the labels.
     default_label: ClassVar[str | None] = None
 
     def __init__(self, path: Path, delimiter: str | None = None) -> None:
@@ -41,7 +41,7 @@ class TableFile(ABC):
             raise TableFileError(f"There is no file {path}.")
 
     def batches(self, columns: Columns, rows: int = BATCH_ROWS) -> Iterator[Table]:
-        """At most `rows` rows at a time, in the order of the file; a file without rows is an error."""
+        """Yield at most `rows` rows at a time, in file order; raise if the file has no rows."""
         done = 0
         for batch in self._batches(columns, rows):
             check_finite(batch, self.path, columns)
@@ -51,19 +51,19 @@ class TableFile(ABC):
             raise TableFileError(f"{self.path} has no rows.")
 
     def read(self, columns: Columns) -> Table:
-        """All rows at once."""
+        """Return all rows."""
         return Table.concatenate(list(self.batches(columns)))
 
     @abstractmethod
     def names(self) -> list[str]:
-        """The columns of the file; for files without named columns, the arrays in it."""
+        """Return the columns of the file or, for files without named columns, its arrays."""
 
     @abstractmethod
     def _batches(self, columns: Columns, rows: int) -> Iterator[Table]:
-        """As `batches`, without the checks that all formats share."""
+        """Implement `batches` without the checks that all formats share."""
 
-    def _refuse_named(self, columns: Columns) -> None:
-        """Refuse to look for named columns in a file that has none."""
+    def _check_nothing_named(self, columns: Columns) -> None:
+        """Raise if named columns are requested from a file that has none."""
         wanted = [*columns.text, *columns.ignore, columns.weight, columns.id]
         named = [name for name in wanted if name is not None]
         if named:

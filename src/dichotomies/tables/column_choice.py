@@ -1,4 +1,4 @@
-"""Which columns of a file are features, and what their values are as arrays."""
+"""Selection of the columns to read, and their conversion to arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from dichotomies._common.suggestions import did_you_mean
 from dichotomies.tables.errors import TableFileError, listing, pyarrow
-from dichotomies.tables.labels import text_or_whole
+from dichotomies.tables.labels import text_or_integer
 from dichotomies.tables.table import Table
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Choice:
-    """The columns to read, by what they are, and the types that the file says they have."""
+    """Columns to read, by role, with their types in the file."""
 
     columns: Columns
     features: tuple[str, ...]
@@ -29,22 +29,22 @@ class Choice:
 
     @property
     def names(self) -> list[str]:
-        """All columns to read."""
+        """Return all columns to read."""
         return [*self.features, *(name for name in self.columns.named() if name not in self.features)]
 
     def csv_types(self) -> dict[str, Any]:
-        """What a CSV file's columns are read as: labels and names of rows as text, so that 011 stays 011."""
+        """Return the types to read CSV columns as: labels and row names as text, so that 011 stays 011."""
         arrow = pyarrow()
         types = {name: arrow.string() for name in self.columns.named()}
         for name in [*self.features, self.columns.weight]:
             if name is not None and arrow.types.is_boolean(self.types[name]):
                 types[name] = arrow.bool_()
-            elif name not in (None, self.columns.id):  # what rows are called stays as it is written
+            elif name not in (None, self.columns.id):  # row names stay as written
                 types[name] = arrow.float64()
         return types
 
     def table(self, batch: Any, first_row: int) -> Table:
-        """Rows as arrays."""
+        """Convert a batch to arrays."""
         X = np.empty((batch.num_rows, len(self.features)))
         for place, name in enumerate(self.features):
             X[:, place] = _numbers(batch.column(name))
@@ -68,7 +68,7 @@ class Choice:
                     f"{self.file.path} has no label in row {first_row + row} (counted from 0, column "
                     f"{self.columns.label!r}); fill it in or leave out the row."
                 )
-        return text_or_whole(np.array(values), self.file.path, str(self.columns.label))
+        return text_or_integer(np.array(values), self.file.path, str(self.columns.label))
 
     def _weights(self, column: Any, first_row: int) -> FloatArray:
         weight = _numbers(column)
@@ -82,7 +82,7 @@ class Choice:
 
 
 def chosen(columns: Columns, schema: Any, file: TableFile) -> Choice:
-    """Find the columns in the file; what is not there, or not numeric, is an error that names it."""
+    """Select the columns; raise if one is missing or not numeric."""
     types = dict(zip(schema.names, schema.types, strict=True))
     _check_roles(columns, types, file)
     taken = {*columns.named(), *columns.ignore}
@@ -99,7 +99,7 @@ def chosen(columns: Columns, schema: Any, file: TableFile) -> Choice:
 
 
 def _check_roles(columns: Columns, types: dict[str, Any], file: TableFile) -> None:
-    """Refuse columns that are not there, and those that two options name."""
+    """Raise if a column does not exist or is named by two options."""
     found: dict[str, str] = {}
     for name, option in columns.roles():
         if name not in types:
@@ -171,12 +171,12 @@ def _is_bytes(kind: Any) -> bool:
 
 
 def _decoded(column: Any) -> Any:
-    """Bytes as text, anything else as it is."""
+    """Decode bytes as text; return anything else unchanged."""
     return column.cast("binary").cast("string") if _is_bytes(column.type) else column
 
 
 def _numbers(column: Any) -> FloatArray:
-    if _is_text(column.type):  # of a CSV file, where the column is also what rows are called
+    if _is_text(column.type):  # a column of a CSV file that also names the rows
         compute, nothing = pyarrow(".compute"), pyarrow(".csv").ConvertOptions().null_values
         column = compute.if_else(compute.is_in(column, pyarrow().array(nothing)), None, column)
     values: FloatArray = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
@@ -188,7 +188,7 @@ def _texts(column: Any) -> list[str]:
 
 
 def _names(column: Any) -> LabelArray:
-    """What rows are called: whole numbers, masked where missing, or else texts as Python writes them."""
+    """Return row names: integers, masked where missing, or else Python's text of the values."""
     if pyarrow().types.is_integer(column.type):
         numbers = column.fill_null(0).to_numpy(zero_copy_only=False)
         return np.ma.masked_array(numbers, column.is_null().to_numpy(zero_copy_only=False))

@@ -39,16 +39,16 @@ class ColumnFile(TableFile):
 
     @contextmanager
     def _explained(self, columns: Columns | None = None) -> Iterator[None]:  # noqa: ARG002 - of some formats
-        """Where the format's own errors can be said better."""
+        """Translate errors of the format's reader to messages for users."""
         yield
 
     @abstractmethod
     def _schema(self) -> Any:
-        """Names and types of all columns, checked."""
+        """Return names and types of all columns, validated."""
 
     @abstractmethod
     def _record_batches(self, choice: Choice, rows: int) -> Iterator[Any]:
-        """The chosen columns, a few rows at a time."""
+        """Yield the selected columns, a few rows at a time."""
 
     def _checked(self, schema: Any) -> Any:
         twice = [name for name, times in Counter(schema.names).items() if times > 1]
@@ -60,13 +60,13 @@ class ColumnFile(TableFile):
 
 
 class CsvFile(ColumnFile):
-    """Comma-separated values, UTF-8, column names in the first line; compressed where the name says so."""
+    """Comma-separated values, UTF-8, with column names in the first line; optionally compressed."""
 
     kind = "CSV"
     separator: ClassVar[str] = ","
 
     def _schema(self) -> Any:
-        """Types are guessed from the beginning of the file."""
+        """Return the schema, with types inferred from the beginning of the file."""
         self._bad_row: Any = None
         with readable(self.path, self.kind), self._explained():
             return self._checked_header(self._open().schema)
@@ -78,7 +78,7 @@ class CsvFile(ColumnFile):
         csv = pyarrow(".csv")
         return csv.open_csv(
             self.path,
-            # one thread, because only then errors come with the number of the row
+            # single-threaded, because only then errors have row numbers
             read_options=csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
             parse_options=csv.ParseOptions(
                 delimiter=self.delimiter or self.separator,

@@ -1,4 +1,4 @@
-"""What is wrong with a user's file, said in a sentence."""
+"""Errors about users' files, with messages for their owners."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SHOWN = 8
 
 
 class TableFileError(ValueError):
-    """A file that cannot be read as the table it should be; the message is a sentence for its owner."""
+    """A file that cannot be read as a table; the message is a sentence for the user."""
 
 
 @contextmanager
 def readable(path: Path, kind: str) -> Iterator[None]:
-    """Turn what readers raise on missing and damaged files into sentences that name the file."""
+    """Translate errors of readers on missing and damaged files to messages that name the file."""
     try:
         yield
     except TableFileError:
@@ -44,7 +44,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def pyarrow(module: str = "") -> Any:
-    """A module of pyarrow, or an error that says what to install."""
+    """Import a module of pyarrow; raise with installation instructions if it is missing."""
     try:
         return import_module(f"pyarrow{module}")
     except ImportError as error:
@@ -54,7 +54,7 @@ def pyarrow(module: str = "") -> Any:
 
 
 def listing(names: Iterable[object]) -> str:
-    """Names in a sentence, not too many of them."""
+    """Join names for a message, shortened if there are many."""
     found = [str(name) for name in names]
     more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
     return ", ".join(found[:_SHOWN]) + more

@@ -1,4 +1,4 @@
-"""`open_table`: a file of rows in any of the formats, to be read whole or a batch at a time."""
+"""`open_table`: opens a table file of any format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dichotomies.tables.base import TableFile
 
-#: The formats by name.
+#: Formats by name.
 FORMATS: dict[str, type[TableFile]] = {
     "csv": CsvFile,
     "tsv": TsvFile,
@@ -25,7 +25,7 @@ FORMATS: dict[str, type[TableFile]] = {
     "npz": NpzFile,
 }
 
-#: What a file's name may end in; of text files also with a further .gz.
+#: Format by file name extension; text files may have a further .gz.
 ENDINGS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -42,16 +42,16 @@ def open_table(
     format: str | None = None,  # noqa: A002
     delimiter: str | None = None,
 ) -> TableFile:
-    r"""A file of rows, to be read whole or a batch at a time.
+    r"""Open a table file, to be read whole or in batches.
 
     Parameters
     ----------
     path : path
     format : {"csv", "tsv", "parquet", "svmlight", "npz"}, optional
-        By default what the file's name ends in says: .csv, .tsv, .parquet, .svmlight, .libsvm, .svm or .npz;
-        of text files also with .gz after it.
+        By default inferred from the extension: .csv, .tsv, .parquet, .svmlight, .libsvm, .svm or .npz; text
+        files may have a further .gz.
     delimiter : str, optional
-        What stands between the values of a CSV file; by default a comma, and a tab where the format is tsv.
+        Delimiter of a CSV file; by default a comma, and a tab for the format tsv.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def open_table(
 
 
 def format_of(path: Path) -> str:
-    """The format that a file's name says it has."""
+    """Return the format given by a file's extension."""
     endings = [ending.lower() for ending in path.suffixes]
     if endings and endings[-1] == ".gz":
         endings.pop()

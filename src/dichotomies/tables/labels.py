@@ -1,4 +1,4 @@
-"""What labels may be: text or whole numbers."""
+"""Validation of labels: text or integers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from dichotomies._common.typing import LabelArray
 
-#: Up to here, floats are whole numbers without gaps.
+#: Largest float up to which all integers are representable.
 _LARGEST = 2.0**53
 
 
-def text_or_whole(values: npt.NDArray[Any], path: Path, name: str) -> LabelArray:
-    """Labels as they are; bytes become text, and floats whole numbers where they are such."""
+def text_or_integer(values: npt.NDArray[Any], path: Path, name: str) -> LabelArray:
+    """Return the labels, with bytes decoded and integral floats converted to integers."""
     if values.dtype.kind == "S":
         try:
             return np.char.decode(values, "utf-8")

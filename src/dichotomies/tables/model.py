@@ -36,20 +36,20 @@ if TYPE_CHECKING:
 )
 @dataclass(frozen=True)
 class TableModel:
-    """A fitted classifier together with what it needs to know to read a file.
+    """A fitted classifier together with the columns and text features of its table.
 
     Attributes
     ----------
     classifier : fitted classifier
-        Takes the numeric features and behind them those of the texts.
+        Its input is the numeric features, followed by those of the texts.
     features : tuple of str or None
-        The numeric columns; None where the file it was fitted to names none.
+        The numeric columns; None if the training file had no column names.
     text : tuple of TextFeatures
         The text columns.
     label : str or None
-        The column of the labels in the file it was fitted to.
+        The label column of the training file.
     first_id : int or None
-        What svmlight files call the first feature, where it was fitted to one.
+        Index of the first feature in svmlight files, if trained on one.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class TableModel:
     def fit(
         cls, classifier: Any, table: Table, *, label: str | None = None, ngrams: str = "word"
     ) -> TableModel:
-        """Find the terms of the texts and fit the classifier.
+        """Extract the terms of the texts and fit the classifier.
 
         Parameters
         ----------
@@ -84,9 +84,9 @@ class TableModel:
         table : Table
             Rows with labels.
         label : str, optional
-            The column that the labels are from.
+            Column of the labels.
         ngrams : {"word", "char"}, default="word"
-            What the terms of texts are.
+            Kind of the terms of texts.
         """
         text = tuple(TextFeatures.fit(column, texts, ngrams) for column, texts in table.texts.items())
         X, y = _matrix(table, text), table.labels
@@ -95,7 +95,7 @@ class TableModel:
 
     @classmethod
     def of(cls, fitted: Any) -> TableModel:
-        """A fitted classifier as a model of tables: it reads the columns it was fitted with, if it knows."""
+        """Wrap a fitted classifier; it reads the columns it was fitted with, if their names are known."""
         if isinstance(fitted, cls):
             return fitted
         if not (hasattr(fitted, "classes_") and hasattr(fitted, "predict_log_proba")):
@@ -108,28 +108,28 @@ class TableModel:
         save(self, path)
 
     def saved_parts(self) -> dict[str, Any]:
-        """All that a file must hold."""
+        """Return the attributes that are saved."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def from_saved_parts(cls, **parts: Any) -> TableModel:
-        """The model of what a file holds."""
+        """Restore a model from saved parts."""
         return cls(**parts)
 
     @property
     def classes_(self) -> LabelArray:
-        """The labels, in the order of the columns of probabilities."""
+        """The labels, in the order of the probability columns."""
         classes: LabelArray = self.classifier.classes_
         return classes
 
     @property
     def n_features(self) -> int:
-        """How many features the classifier takes."""
+        """Number of features of the classifier."""
         return int(_known_of(self.classifier, "n_features_in_"))
 
     @property
     def n_numeric(self) -> int:
-        """How many numeric features there are."""
+        """Number of numeric features."""
         return self.n_features - sum(len(each.terms) for each in self.text)
 
     def columns(
@@ -139,7 +139,7 @@ class TableModel:
         weight: str | None = None,
         id: str | None = None,  # noqa: A002
     ) -> Columns:
-        """What to ask of a file."""
+        """Return the columns to read from a file."""
         return Columns(
             label=label,
             features=self.features,
@@ -152,7 +152,7 @@ class TableModel:
         )
 
     def matrix(self, table: Table) -> Matrix:
-        """The features of some rows, as the classifier takes them."""
+        """Return the feature matrix of some rows."""
         if table.names is None and self.text:
             raise TableFileError("The model reads texts, which only CSV and Parquet files have.")
         if table.names is not None and self.features is None:
@@ -162,13 +162,13 @@ class TableModel:
         return _matrix(table, self.text)
 
     def predict_log_proba(self, table: Table) -> FloatArray:
-        """Logarithms of the class probabilities, shape (n_rows, n_classes)."""
+        """Return the class log-probabilities, shape (n_rows, n_classes)."""
         with self.columns_in_order():
             log_proba: FloatArray = self.classifier.predict_log_proba(self.matrix(table))
         return log_proba
 
     def predict_top_k(self, table: Table, k: int) -> tuple[LabelArray, FloatArray]:
-        """The most probable labels of each row and their probabilities, best first, of shape (n_rows, k)."""
+        """Return the k most probable labels of each row and their probabilities, shape (n_rows, k)."""
         if hasattr(self.classifier, "predict_top_k"):
             with self.columns_in_order():
                 best: tuple[LabelArray, FloatArray] = self.classifier.predict_top_k(self.matrix(table), k)
@@ -180,15 +180,15 @@ class TableModel:
     @staticmethod
     @contextmanager
     def columns_in_order() -> Iterator[None]:
-        """Where a classifier fitted to a data frame may get an array: the columns were found by name."""
+        """Allow arrays for a classifier fitted to a data frame, since columns were matched by name."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             yield
 
     def codes(self, labels: LabelArray) -> IntArray:
-        """Place of each label among the classes, -1 where it is none of them.
+        """Return the class code of each label, -1 for unknown labels.
 
-        Labels are compared as texts, because a CSV file does not say whether 7 is a number.
+        Labels are compared as text, because a CSV file does not distinguish 7 from "7".
         """
         place = {str(label): code for code, label in enumerate(self.classes_.tolist())}
         different, which = np.unique(labels, return_inverse=True)
@@ -198,14 +198,14 @@ class TableModel:
 
 
 def _known_of(classifier: Any, attribute: str) -> Any:
-    """What a classifier knows of the rows it was fitted to, or else the one that it wraps."""
+    """Return an attribute of a classifier, or of the one it wraps."""
     while not hasattr(classifier, attribute) and hasattr(classifier, "estimator"):
         classifier = classifier.estimator
     return getattr(classifier, attribute, None)
 
 
 def allows_missing(classifier: Any) -> bool:
-    """Whether a classifier takes features that are missing (NaN)."""
+    """Return True if a classifier accepts missing features (NaN)."""
     return bool(get_tags(classifier).input_tags.allow_nan)
 
 

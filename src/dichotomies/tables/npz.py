@@ -1,4 +1,4 @@
-"""NPZ files: ``X`` and ``y``, or the parts of a CSR matrix and ``y``, read a few rows at a time."""
+"""NPZ files with ``X`` and ``y``, or the parts of a CSR matrix and ``y``, read in batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from dichotomies._common.suggestions import did_you_mean
 from dichotomies.tables.base import TableFile
 from dichotomies.tables.errors import TableFileError, listing, readable
-from dichotomies.tables.labels import text_or_whole
+from dichotomies.tables.labels import text_or_integer
 from dichotomies.tables.table import Columns, Table
 
 if TYPE_CHECKING:
@@ -27,21 +27,21 @@ _CSR_PARTS = ("data", "indices", "indptr", "shape")
 
 
 class NpzFile(TableFile):
-    """Arrays of numpy: ``X`` for dense data; ``data``, ``indices``, ``indptr``, ``shape`` for a CSR matrix.
+    """NumPy archive: ``X`` for dense data; ``data``, ``indices``, ``indptr``, ``shape`` for a CSR matrix.
 
-    The same form as the files of `dichotomies.datasets`. Further arrays are ignored. Nothing is unpickled.
+    Further arrays are ignored. Nothing is unpickled.
     """
 
     kind = "NPZ"
     default_label = "y"
 
     def names(self) -> list[str]:
-        """The arrays in the file."""
+        """Return the arrays in the file."""
         with readable(self.path, self.kind), zipfile.ZipFile(self.path) as archive:
             return _members(archive)
 
     def _batches(self, columns: Columns, rows: int) -> Iterator[Table]:
-        self._refuse_named(columns)
+        self._check_nothing_named(columns)
         with readable(self.path, self.kind), zipfile.ZipFile(self.path) as archive:
             labels = None if columns.label is None else self._labels(archive, columns.label)
             source = self._source(archive)
@@ -63,7 +63,7 @@ class NpzFile(TableFile):
         )
 
     def _check_is_csr(self, archive: zipfile.ZipFile, names: list[str]) -> None:
-        """Refuse other matrices with the same parts, which scipy.sparse.save_npz names in ``format``."""
+        """Raise for other matrices with the same parts, which scipy.sparse.save_npz names in ``format``."""
         if "format" not in names:
             return
         said = _ArrayStream(archive, "format", self.path).rest().ravel()[0]
@@ -78,7 +78,7 @@ class NpzFile(TableFile):
                 f"{self.path} has no array {name!r} of labels; its arrays are {listing(names)}."
                 f"{did_you_mean(name, names)}"
             )
-        labels: LabelArray = text_or_whole(_ArrayStream(archive, name, self.path).rest(), self.path, name)
+        labels: LabelArray = text_or_integer(_ArrayStream(archive, name, self.path).rest(), self.path, name)
         if labels.ndim != 1 or labels.dtype.kind not in "Uiub":
             raise TableFileError(
                 f"{self.path} has labels of shape {labels.shape} and type {labels.dtype} in {name!r}; they "
@@ -99,7 +99,7 @@ class NpzFile(TableFile):
 
 
 class _ArrayStream:
-    """One array of an NPZ file, read from its beginning to its end."""
+    """One array of an NPZ file, read sequentially."""
 
     def __init__(self, archive: zipfile.ZipFile, name: str, path: Path) -> None:
         self._file = archive.open(f"{name}.npy")
@@ -114,7 +114,7 @@ class _ArrayStream:
         self._left = self.shape[0] if self.shape else 1
 
     def read(self, n: int) -> npt.NDArray[Any]:
-        """The next `n` entries along the first axis."""
+        """Return the next `n` entries along the first axis."""
         shape = (n, *self.shape[1:])
         size = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
         content = self._file.read(size)
@@ -125,7 +125,7 @@ class _ArrayStream:
         return values
 
     def rest(self) -> npt.NDArray[Any]:
-        """All that has not been read yet."""
+        """Return everything not read yet."""
         values = self.read(self._left)
         if self.is_fortran and len(self.shape) > 1:
             return values.reshape(self.shape[::-1]).T
@@ -144,15 +144,15 @@ class _DenseRows:
                 "numbers."
             )
         self.n_rows, self.n_features = shape
-        # columns first: no row is whole before the last column has been read
+        # Fortran order: no row is complete before the last column has been read
         self._whole = self._stream.rest() if self._stream.is_fortran else None
         self._done = 0
 
     def read(self, n: int) -> Matrix:
-        """The next `n` rows."""
+        """Return the next `n` rows."""
         rows = self._stream.read(n) if self._whole is None else self._whole[self._done : self._done + n]
         self._done += n
-        # a copy, because what lies in a buffer cannot be written to, which compiled loops may want
+        # a copy, because the buffer is read-only and kernels may require writable arrays
         return np.array(rows, dtype=np.float32 if rows.dtype == np.float32 else np.float64, order="C")
 
 
@@ -176,7 +176,7 @@ class _SparseRows:
             raise TableFileError(f"{path} has an indptr that does not fit its shape.")
 
     def read(self, n: int) -> Matrix:
-        """The next `n` rows."""
+        """Return the next `n` rows."""
         ends = self._ends[self._done : self._done + n + 1]
         size = int(ends[-1] - ends[0])
         data, indices = self._data.read(size).astype(np.float64), self._indices.read(size)

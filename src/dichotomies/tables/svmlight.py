@@ -1,4 +1,4 @@
-"""svmlight (LIBSVM) files: a label and pairs ``feature:value`` in every line."""
+"""svmlight (LIBSVM) files: a label and pairs ``feature:value`` on every line."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _PAIR = re.compile(rb"(\d+|qid):[^\s:]+")
 
 
 class SvmlightFile(TableFile):
-    """A label and pairs ``feature:value`` in every line; what follows a # is a comment."""
+    """A label and pairs ``feature:value`` on every line; text after a # is a comment."""
 
     kind = "svmlight"
     default_label = "label"
 
     def names(self) -> list[str]:
-        """What is in the file."""
+        """Return the contents of the file."""
         return ["label"]
 
     def read(self, columns: Columns) -> Table:
-        """All rows at once; how many features there are, and whether they begin at 0 or 1, is found out."""
+        """Return all rows; the number of features and their first index (0 or 1) are inferred."""
         as_written = replace(columns, n_features=None)
-        whole = Table.concatenate(_equally_wide(list(super().batches(as_written, BATCH_ROWS))))
+        whole = Table.concatenate(_padded_to_equal_width(list(super().batches(as_written, BATCH_ROWS))))
         if whole.y is not None:
             whole = replace(whole, y=_as_numbers(whole.y))
         if not columns.wants_features:
@@ -52,7 +52,7 @@ class SvmlightFile(TableFile):
         return replace(whole, X=self._fitted_to(whole.X, width, first), first_id=first)
 
     def _batches(self, columns: Columns, rows: int) -> Iterator[Table]:
-        self._refuse_named(columns)
+        self._check_nothing_named(columns)
         done = line = 0
         with readable(self.path, self.kind), self._opened() as file:
             while lines := list(islice(file, rows)):
@@ -78,7 +78,7 @@ class SvmlightFile(TableFile):
         return Table(X, y, first_row=first_row)
 
     def _split(self, lines: list[bytes], first_line: int) -> tuple[list[int], list[str], list[bytes]]:
-        """Line numbers, labels and the rest of all lines that are not empty."""
+        """Return line numbers, labels and remainders of the non-empty lines."""
         numbers, labels, pairs = [], [], []
         for number, line in enumerate(lines, first_line + 1):
             label, *rest = line.partition(b"#")[0].split(None, 1) or [b""]
@@ -93,7 +93,7 @@ class SvmlightFile(TableFile):
         return numbers, labels, pairs
 
     def _parsed(self, pairs: list[bytes], numbers: list[int]) -> Matrix:
-        """The features, those called 0 in the first column."""
+        """Parse the features, with index 0 in the first column."""
         text = b"\n".join(b"0 " + rest for rest in pairs) + b"\n"
         try:
             X, _ = load_svmlight_file(BytesIO(text), zero_based=True)
@@ -116,7 +116,7 @@ class SvmlightFile(TableFile):
     def _fitted_to(
         self, X: Matrix, n_features: int, first: int, line_numbers: list[int] | None = None
     ) -> Matrix:
-        """The features from `first` on, so many; others in the file are an error."""
+        """Return `n_features` columns from index `first` on; raise if the file has others."""
         wrong = np.flatnonzero((X.indices < first) | (X.indices >= first + n_features))
         if len(wrong):
             row = int((X.indptr <= wrong[0]).sum()) - 1
@@ -129,7 +129,7 @@ class SvmlightFile(TableFile):
         return X[:, first:]
 
 
-def _equally_wide(tables: list[Table]) -> list[Table]:
+def _padded_to_equal_width(tables: list[Table]) -> list[Table]:
     width = max(table.X.shape[1] for table in tables)
     for table in tables:
         if table.X.shape[1] < width:
@@ -138,7 +138,7 @@ def _equally_wide(tables: list[Table]) -> list[Table]:
 
 
 def _as_numbers(labels: LabelArray) -> LabelArray:
-    """Labels that all are whole numbers as integers, others as they are."""
+    """Convert labels to integers if all of them are."""
     try:
         numbers = labels.astype(np.int64)
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""`Columns`, what is wanted of a file, and `Table`, the rows that it gave."""
+"""`Columns`, the columns to read and their roles, and `Table`, the rows read."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Columns:
-    """What is wanted of a file: which column is what.
+    """Columns to read from a file, by role.
 
     Attributes
     ----------
     label : str, optional
-        The column of labels; none is read without it. svmlight files have their labels first in the line,
-        whatever this says, and NPZ files in the array of this name.
+        The column of labels; if None, labels are not read. NPZ files have them in the array of this name;
+        svmlight files always have them first on the line.
     features : tuple of str, optional
-        The numeric columns that are features, in this order; by default all that are nothing else.
+        The numeric features, in this order; by default all numeric columns without another role.
     text : tuple of str
         Columns of texts.
     ignore : tuple of str
-        Columns that are nothing.
+        Columns to skip.
     weight, id : str, optional
-        The columns of the rows' weights and of what the rows are called.
+        The columns of row weights and row names.
     id_option : str
-        What sentences call the option that names `id`.
+        Name of the option for `id` in messages.
     n_features : int, optional
-        How many features the rows of files without column names must have.
+        Required number of features for files without column names.
     first_id : int, optional
-        What svmlight files call the first feature, 0 or 1; by default 0 where a 0 occurs and else 1.
+        Index of the first feature in svmlight files, 0 or 1; by default 0 if a 0 occurs, else 1.
     allow_missing : bool
-        Whether features may be missing (NaN).
+        Accept missing features (NaN).
     """
 
     label: str | None = None
@@ -57,23 +57,23 @@ class Columns:
 
     @property
     def wants_features(self) -> bool:
-        """Whether any feature is wanted."""
+        """True if any feature is to be read."""
         return self.features is None or bool(self.features)
 
     @property
     def of_a_model(self) -> bool:
-        """Whether a model says which columns are features, so that no option can change it."""
+        """True if a model determines the features, so that no option can change them."""
         return self.features is not None
 
     def roles(self) -> list[tuple[str, str]]:
-        """Columns with the options that name them."""
+        """Return the columns and the options that name them."""
         single = {"--label": self.label, "--weight": self.weight, self.id_option: self.id}
         several = {"--text": self.text, "--ignore": self.ignore}
         found = [(name, option) for option, names in several.items() for name in names]
         return found + [(name, option) for option, name in single.items() if name is not None]
 
     def named(self) -> list[str]:
-        """The columns to read beside the numeric features, each once."""
+        """Return the columns to read besides the numeric features, each once."""
         return list(dict.fromkeys(name for name, option in self.roles() if option != "--ignore"))
 
 
@@ -86,18 +86,18 @@ class Table:
     X : ndarray or csr_array of shape (n_rows, n_features)
         The numeric features.
     y : ndarray of shape (n_rows,) or None
-        The labels, as they are in the file.
+        The labels, as in the file.
     names : tuple of str or None
-        The names of the features, where the file names them.
+        Names of the features, if the file has them.
     texts : mapping of str to list of str
         The text columns.
     weight : ndarray of shape (n_rows,) or None
     ids : ndarray of shape (n_rows,) or None
-        What the rows are called.
+        Names of the rows.
     first_row : int
-        The place of the first row in the file, counted from 0.
+        Position of the first row in the file, from 0.
     first_id : int or None
-        What an svmlight file calls the first feature.
+        Index of the first feature of an svmlight file.
     """
 
     X: Matrix
@@ -114,13 +114,13 @@ class Table:
 
     @property
     def labels(self) -> LabelArray:
-        """The labels, which must have been asked for."""
+        """The labels; raise if they were not read."""
         if self.y is None:
             raise ValueError("The labels of this table were not read: name them with Columns(label=...).")
         return self.y
 
     def rows(self, index: IntArray) -> Table:
-        """Some of the rows."""
+        """Return the rows at `index`."""
         picked = {column: [texts[i] for i in index.tolist()] for column, texts in self.texts.items()}
         y, weight, ids = (
             None if values is None else values[index] for values in (self.y, self.weight, self.ids)
@@ -129,7 +129,7 @@ class Table:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Table]) -> Table:
-        """The rows of all parts, in their order."""
+        """Concatenate the rows of all parts."""
         first = parts[0]
         if len(parts) == 1:
             return first
@@ -143,18 +143,18 @@ def _joined(parts: Sequence[Table], name: str) -> LabelArray | None:
     arrays = [getattr(part, name) for part in parts]
     if arrays[0] is None:
         return None
-    is_masked = isinstance(arrays[0], np.ma.MaskedArray)  # which np.concatenate would forget
+    is_masked = isinstance(arrays[0], np.ma.MaskedArray)  # np.concatenate would drop the mask
     return cast("Any", np.ma).concatenate(arrays) if is_masked else np.concatenate(arrays)
 
 
 def check_finite(table: Table, path: Path, columns: Columns) -> None:
-    """Refuse features that are infinite, or missing where that is not allowed, by row and column."""
+    """Raise for infinite features, or missing ones if not allowed; the message names row and column."""
     X: Any = table.X
     values = X if isinstance(X, np.ndarray) else X.data
     wrong = np.isinf(values) if columns.allow_missing else ~np.isfinite(values)
     if not wrong.any():
         return
-    if X.ndim != wrong.ndim:  # sparse: from the place among the stored values to row and column
+    if X.ndim != wrong.ndim:  # sparse: from the index among stored values to row and column
         place = int(np.flatnonzero(wrong)[0])
         row, column = int((X.indptr <= place).sum()) - 1, int(X.indices[place])
     else:

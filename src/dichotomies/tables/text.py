@@ -1,4 +1,4 @@
-"""`TextFeatures`: a column of texts as TF-IDF features, in a form that can be saved as plain arrays."""
+"""`TextFeatures`: TF-IDF features of a text column, stored as plain arrays."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from dichotomies._common.typing import FloatArray, LabelArray, Matrix
 
-#: What a term is, by name: single words and pairs of neighbours; 2 to 4 characters within a word.
+#: Kinds of terms: words and pairs of neighbouring words, or 2 to 4 characters within a word.
 NGRAMS: dict[str, dict[str, Any]] = {
     "word": {"analyzer": "word", "ngram_range": (1, 2), "token_pattern": r"(?u)\b\w+\b"},
     "char": {"analyzer": "char_wb", "ngram_range": (2, 4)},
 }
 
-#: The most frequent terms are kept, so that the vocabulary of any number of texts fits into memory.
+#: Maximum size of the vocabulary; the most frequent terms are kept.
 MAX_TERMS = 200_000
 
 
@@ -38,16 +38,16 @@ MAX_TERMS = 200_000
 )
 @dataclass(frozen=True)
 class TextFeatures:
-    """What a column of texts is turned into: the TF-IDF weights of its terms, rows of Euclidean length 1.
+    """TF-IDF features of a text column, in rows of unit Euclidean length.
 
-    A term that occurs n times in a text counts 1 + log(n), times its inverse document frequency.
+    A term that occurs n times in a text has weight 1 + log(n), times its inverse document frequency.
 
     Attributes
     ----------
     column : str
         The name of the column.
     ngrams : {"word", "char"}
-        What a term is: words and pairs of neighbouring words, or 2 to 4 characters within a word.
+        Kind of terms: words and pairs of neighbouring words, or 2 to 4 characters within a word.
     terms : ndarray of str of shape (n_terms,)
         The vocabulary, sorted.
     idf : ndarray of shape (n_terms,)
@@ -70,7 +70,7 @@ class TextFeatures:
 
     @classmethod
     def fit(cls, column: str, texts: Sequence[str], ngrams: str = "word") -> TextFeatures:
-        """Find the terms of some texts."""
+        """Build the vocabulary from some texts."""
         vectorizer = _vectorizer(ngrams, max_features=MAX_TERMS)
         try:
             vectorizer.fit(texts)
@@ -81,7 +81,7 @@ class TextFeatures:
         return cls(column, ngrams, np.array(vectorizer.get_feature_names_out(), dtype=str), vectorizer.idf_)
 
     def matrix(self, texts: Sequence[str]) -> Matrix:
-        """The features of some texts, a CSR matrix of shape (n_texts, n_terms)."""
+        """Return the features of some texts, a CSR matrix of shape (n_texts, n_terms)."""
         return csr_array(self._fitted.transform(texts))
 
     def check_relations(self, names: dict[str, Any]) -> None:

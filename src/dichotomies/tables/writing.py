@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-#: Digits of numbers in text files; Parquet files keep all.
+#: Significant digits of numbers in text files; Parquet files keep all.
 _DIGITS = 6
 
 #: The path that means standard output.
@@ -31,11 +31,11 @@ STDOUT = "-"
 
 
 class TableWriter(ABC):
-    """Writes columns, a batch of rows at a time; those of the first batch are the columns of the file."""
+    """Writer of columns in batches of rows; the first batch determines the columns of the file."""
 
     @abstractmethod
     def write(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Write rows: values by column; masked entries of masked arrays are missing."""
+        """Write rows, given as values by column; masked entries are missing."""
 
     @abstractmethod
     def close(self) -> None:
@@ -57,11 +57,11 @@ class CsvWriter(TableWriter):
         self._rows.writerows(zip(*map(_cells, columns.values()), strict=True))
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing."""
 
 
 def _cells(values: npt.NDArray[Any]) -> list[Any]:
-    cells: list[Any] = values.tolist()  # masked entries become None, which csv writes as nothing
+    cells: list[Any] = values.tolist()  # masked entries become None, which csv writes as an empty cell
     if values.dtype.kind == "f":
         return [None if cell is None else f"{cell:.{_DIGITS}g}" for cell in cells]
     return cells
@@ -82,7 +82,7 @@ class ParquetWriter(TableWriter):
         self._writer.write_table(table.cast(self._writer.schema))
 
     def close(self) -> None:
-        """Write the end of the file."""
+        """Write the footer of the file."""
         if self._writer is not None:
             self._writer.close()
 

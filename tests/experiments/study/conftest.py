@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from dichotomies.experiments.study.trial import StudyResult, StudyTrial
+from experiments.study.trial import StudyResult, StudyTrial
 
 TRIAL = StudyTrial("letter", "naive_bayes", "random", "none", 0)
 

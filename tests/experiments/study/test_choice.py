@@ -3,16 +3,17 @@
 import numpy as np
 import pytest
 
-from dichotomies import datasets
-from dichotomies.experiments.store import Store, StoreError
-from dichotomies.experiments.study import choice as choosing
-from dichotomies.experiments.study import limits
-from dichotomies.experiments.study.choice import StudyChoice, seconds_of
-from dichotomies.experiments.study.classifiers import CALIBRATIONS, HIERARCHIES, LEARNERS, structures
-from dichotomies.experiments.study.data import limited
-from dichotomies.experiments.study.limits import DATASETS, JUDGING, LIMITS, Limit
-from dichotomies.experiments.study.trial import StudyStore
 from dichotomies.structures import STRUCTURES
+from experiments import datasets
+from experiments.reproduce.trial import PaperStore
+from experiments.running.store import StoreError
+from experiments.study import choice as choosing
+from experiments.study import limits
+from experiments.study.choice import StudyChoice, seconds_of
+from experiments.study.classifiers import CALIBRATIONS, HIERARCHIES, LEARNERS, structures
+from experiments.study.data import limited
+from experiments.study.limits import DATASETS, JUDGING, LIMITS, Limit
+from experiments.study.trial import StudyStore
 
 WHOLE = StudyChoice(DATASETS, LEARNERS, structures(), tuple(CALIBRATIONS))
 
@@ -99,8 +100,8 @@ def test_a_store_takes_one_set_of_limits(tmp_path, monkeypatch):
 
 def test_stores_of_the_paper_and_of_the_study_are_told_apart(tmp_path):
     StudyStore(tmp_path / "study.sqlite").close()
-    Store(tmp_path / "paper.sqlite").close()
-    for kind, name in ((Store, "study.sqlite"), (StudyStore, "paper.sqlite")):
+    PaperStore(tmp_path / "paper.sqlite").close()
+    for kind, name in ((PaperStore, "study.sqlite"), (StudyStore, "paper.sqlite")):
         before = (tmp_path / name).read_bytes()
         with pytest.raises(StoreError, match="holds results of another kind"):
             kind(tmp_path / name)

@@ -4,11 +4,11 @@ import csv
 
 import pytest
 
-from dichotomies.experiments.study.answers import answers, coverage, omissions
-from dichotomies.experiments.study.comparisons import Change, Comparisons, Key
-from dichotomies.experiments.study.grids import grids, nll
-from dichotomies.experiments.study.limits import LIMITS
-from dichotomies.experiments.study.long_table import write_csv
+from experiments.study.answers import answers, coverage, omissions
+from experiments.study.comparisons import Change, Comparisons, Key
+from experiments.study.grids import grids, nll
+from experiments.study.limits import LIMITS
+from experiments.study.long_table import write_csv
 
 
 def key(structure, calibration="none", dataset="letter", learner="naive_bayes"):

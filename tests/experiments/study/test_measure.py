@@ -8,14 +8,15 @@ import pytest
 from scipy.sparse import issparse
 from sklearn.metrics import log_loss
 
-from dichotomies import NestedDichotomyClassifier, datasets
-from dichotomies.experiments.pool import RunSummary, Silent, run_all
-from dichotomies.experiments.result import METRICS
-from dichotomies.experiments.study.choice import StudyChoice
-from dichotomies.experiments.study.classifiers import classifier
-from dichotomies.experiments.study.data import prepared
-from dichotomies.experiments.study.measure import measure
-from dichotomies.experiments.study.trial import StudyStore, StudyTrial
+from dichotomies import NestedDichotomyClassifier
+from experiments import datasets
+from experiments.running.pool import RunSummary, Silent, run_all
+from experiments.running.result import METRICS
+from experiments.study.choice import StudyChoice
+from experiments.study.classifiers import classifier
+from experiments.study.data import prepared
+from experiments.study.measure import measure
+from experiments.study.trial import StudyStore, StudyTrial
 
 DIGITS = StudyTrial("optdigits", "naive_bayes", "2-means", "both", 0)
 CHOICE = StudyChoice(["optdigits"], ["naive_bayes"], ["random", "huffman"], ["none", "both"], repeats=2)
