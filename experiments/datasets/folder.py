@@ -8,7 +8,6 @@ dense data; ``data``, ``indices``, ``indptr``, ``shape`` and ``y`` for a CSR mat
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from dichotomies._common.files import replaced_when_done
 from experiments.datasets.partial_file import disk_errors
 
 if TYPE_CHECKING:
@@ -97,10 +97,8 @@ def write(dataset: Dataset, folder: Path) -> Path:
     _refuse_objects(arrays)
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as unfinished:
-            whole = Path(unfinished) / path.name
-            np.savez_compressed(whole, **arrays)
-            whole.replace(path)
+        with replaced_when_done(path) as unfinished, unfinished.open("xb") as file:
+            np.savez_compressed(file, **arrays)
     return path
 
 

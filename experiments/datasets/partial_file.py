@@ -161,7 +161,9 @@ def disk_errors(path: Path) -> Iterator[None]:
     """Turn what the disk says into sentences."""
     try:
         yield
-    except OSError as error:
+    except OSError as raised:
+        # replaced_when_done has made a sentence of its own
+        error = raised.__cause__ if isinstance(raised.__cause__, OSError) else raised
         if error.errno in _DISK_IS_FULL:
             raise FetchError(
                 f"The disk that holds {path} is full: free some space and try again; what was downloaded so "

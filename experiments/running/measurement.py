@@ -7,6 +7,7 @@ import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dichotomies._common.chunks import predictions, rows_within
 from dichotomies.metrics import RowFacts
 from dichotomies.metrics.binning import binned
 from dichotomies.metrics.calibration import expected_error
@@ -79,16 +80,10 @@ def columns_of(classifier: Any, data: PreparedSplit, peak: PeakMemory) -> dict[s
 
 def _facts(classifier: Any, X: Matrix, y: LabelArray) -> RowFacts:
     """Facts about every row that the metrics are made of, from predictions chunk by chunk."""
-    labels, n_rows = classifier.classes_, X.shape[0]
-    step = max(1, _CHUNK_BYTES // (8 * len(labels)))
-    chunks = (slice(start, start + step) for start in range(0, n_rows, step))
+    labels = classifier.classes_
+    chunks = predictions(classifier.predict_log_proba, X, rows_within(_CHUNK_BYTES, len(labels)))
     return RowFacts.concatenate(
-        [
-            RowFacts.from_predictions(
-                y[rows], classifier.predict_log_proba(X[rows]), labels=labels, is_log=True
-            )
-            for rows in chunks
-        ]
+        [RowFacts.from_predictions(y[rows], found, labels=labels, is_log=True) for rows, found in chunks]
     )
 
 

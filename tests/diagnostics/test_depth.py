@@ -115,12 +115,11 @@ def test_very_deep_trees_are_cut_at_some_depths_only(rng):
 
 
 def test_tables_have_a_line_for_each_depth(scored):
-    pytest.importorskip("pandas")
     clf, X, y = scored
     cuts = depth_cuts(clf, X, y)
-    frame = cuts.to_frame()
-    assert frame["depth"].tolist() == cuts.depths.tolist()
-    assert ("ece_pooled_after" in frame) == (cuts.after is not None)
+    table = cuts.to_table()
+    assert table["depth"].tolist() == cuts.depths.tolist()
+    assert ("ece_pooled_after" in table.columns) == (cuts.after is not None)
 
 
 @pytest.mark.parametrize("external", [True, False])

@@ -27,16 +27,18 @@ def test_long_tables_print_their_beginning():
     assert repr(Table({"n": np.arange(100)})).endswith("... 100 rows in all")
 
 
-def test_data_frames(table):
-    pandas = pytest.importorskip("pandas")
-    assert isinstance(table.to_frame(), pandas.DataFrame)
-    assert table.to_frame("pandas")["value"].tolist() == [0.5, 2.0, 1.0]
-    with pytest.raises(ValueError, match="'pandas' or 'polars', not by 'excel'"):
-        table.to_frame("excel")
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames_are_of_the_library_that_is_named(table, library):
+    module = pytest.importorskip(library)
+    frame = getattr(table, f"to_{library}")()
+    assert isinstance(frame, module.DataFrame)
+    assert list(frame.columns) == ["name", "value"]
+    assert frame["name"].to_list() == ["a", "b", "c"]
+    assert frame["value"].to_list() == [0.5, 2.0, 1.0]
 
 
-def test_without_a_data_frame_library_a_sentence_names_one(table, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(ImportError, match=r"needs pandas or polars: pip install pandas\."):
-        table.to_frame()
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_without_the_library_a_sentence_names_it(table, library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=rf"to_{library}\(\) needs {library}: pip install {library}\."):
+        getattr(table, f"to_{library}")()

@@ -46,8 +46,8 @@ every_metric = pytest.mark.parametrize("metric", METRICS, ids=lambda metric: met
         ([0, 1], [0.5, 1.5], {}, "between 0 and 1; row 1 has 1.5"),
         ([0, 1], np.eye(2), {"sample_weight": [1]}, "one value for each of the 2 rows"),
         ([0, 1], np.eye(2), {"sample_weight": [1, -1]}, "finite and not negative"),
-        ([0, 1], np.eye(2), {"sample_weight": [0, 0]}, "All rows have weight zero"),
-        ([], np.zeros((0, 2)), {"labels": [0, 1]}, "no rows to evaluate"),
+        ([0, 1], np.eye(2), {"sample_weight": [0, 0]}, "must not be zero for all rows"),
+        ([], np.zeros((0, 2)), {"labels": [0, 1]}, "There are no rows"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(metric, y, proba, options, message):

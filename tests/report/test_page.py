@@ -98,6 +98,6 @@ def _mode_of_a_new_file(folder):
 def test_places_that_cannot_hold_a_file_are_named(digits_report, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no folder .*missing to save"):
         digits_report.save(tmp_path / "missing" / "report.html")
-    with pytest.raises(IsADirectoryError, match="is a folder; give the name of a file"):
+    with pytest.raises(IsADirectoryError, match="is a folder; give the path of a file"):
         digits_report.save(tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -68,7 +68,7 @@ def test_a_saved_model_gives_the_same_probabilities(numbers, tmp_path):
 def test_a_model_whose_parts_do_not_fit_is_not_saved(tmp_path):
     model = TableModel.fit(classifier(), titles())
     wrong = TableModel(model.classifier, ("one", "too many"), model.text)
-    with pytest.raises(ModelFileError, match="a name for every numeric feature"):
+    with pytest.raises(ModelFileError, match="features has n_numeric entries"):
         wrong.save(tmp_path / "titles.model")
 
 

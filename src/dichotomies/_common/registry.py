@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import import_module
 from inspect import getdoc
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from dichotomies._common.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,8 +60,7 @@ class Registry(Generic[T]):
     def get(self, name: str) -> Any:
         """The class registered as `name`."""
         if name not in self.names():
-            close = get_close_matches(name, self._classes, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
+            hint = did_you_mean(name, self._classes)
             raise ValueError(f"There is no {self.kind} named {name!r}; choose from {self.names()}.{hint}")
         return self._classes[name]
 

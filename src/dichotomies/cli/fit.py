@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from dichotomies._common.files import check_place
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import check_output, label_of, training_columns
+from dichotomies.cli.inputs import label_of, training_columns
 from dichotomies.cli.printing import plural, print_json, size_of
 from dichotomies.cli.settings import NONE, OF_ENSEMBLES, OPTIONS, Settings, pairs_of
 from dichotomies.cli.trees import facts_of_trees, trees_in_words
@@ -110,7 +111,7 @@ def fit(
     settings = Settings(estimator, pairs_of(param or []), seed, trees, given).checked()
     from dichotomies.tables import TableModel, open_table
 
-    check_output(output)
+    check_place(output)
     begun = time.monotonic()
     file = open_table(data, format, delimiter)
     name = label_of(file, label)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dichotomies._common.chunks import rows_within
 from dichotomies.cli.estimators import estimator_named
 from dichotomies.cli.settings import Settings
 
@@ -46,13 +47,6 @@ def training_columns(
     )
 
 
-def check_output(output: Path) -> None:
-    """Refuse a place where no file can be written, before the work and not after it."""
-    from dichotomies.persistence.places import check_place
-
-    check_place(output)
-
-
 def load_model(path: Path, n_jobs: int | None = None, trusted: Sequence[str] | None = None) -> "TableModel":
     """Load a model; one that was saved in Python reads the columns it was fitted with."""
     from dichotomies import load
@@ -66,4 +60,4 @@ def load_model(path: Path, n_jobs: int | None = None, trusted: Sequence[str] | N
 
 def batch_rows(n_classes: int) -> int:
     """Return the rows per batch for which the class probabilities take at most 64 MiB."""
-    return max(1, min(8192, 64 * 2**20 // (8 * n_classes)))
+    return rows_within(64 * 2**20, n_classes, at_most=8192)

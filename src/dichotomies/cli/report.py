@@ -7,10 +7,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from dichotomies._common.files import check_place
 from dichotomies.cli import options
 from dichotomies.cli.evaluate import read_truth
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import check_output, label_of, load_model
+from dichotomies.cli.inputs import label_of, load_model
 from dichotomies.cli.printing import plural, print_json, size_of, tell
 
 EXAMPLE = "Example: dichotomies report titles.model test.csv --examples title --output titles.html"
@@ -41,7 +42,7 @@ def report(
     from dichotomies.report import make
     from dichotomies.tables import open_table
 
-    check_output(output)
+    check_place(output)
     fitted = load_model(model, jobs, trust)
     file = open_table(data, format, delimiter)
     name = label_of(file, label, fitted.label)

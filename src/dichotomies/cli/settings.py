@@ -3,11 +3,11 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dichotomies._common.suggestions import did_you_mean
 from dichotomies.cli.estimators import ESTIMATORS, estimator_named
 from dichotomies.training.parameters import EnsembleParameters, TreeParameters, declarations
 
@@ -101,7 +101,7 @@ class Settings:
                 names = ["estimator", "param", *OPTIONS, "seed", "trees"]
                 raise SettingsError(
                     f"There is no setting {name!r}; choose from {', '.join(names)} (param.C is the parameter "
-                    f"C of the estimator).{_meant(name, names)}"
+                    f"C of the estimator).{did_you_mean(name, names)}"
                 )
         return replace(self, param=param, values=values, **others)
 
@@ -120,10 +120,11 @@ def _check_choice(declared: "Declaration", value: Any) -> None:
     module, _, attribute = option.names.partition(":")
     registry = getattr(import_module(module), attribute)
     names = [*(registry.names() if hasattr(registry, "names") else registry)]
-    extra = [] if declared.default in names else [NONE if declared.default is None else declared.default]
     if declared.kind.endswith("or None"):
-        extra = [NONE]
-    _check_name(declared.name.replace("_", " "), value, [*extra, *names])
+        names = [NONE, *names]
+    elif declared.default not in names:
+        names = [declared.default, *names]
+    _check_name(declared.name.replace("_", " "), value, names)
 
 
 def _parameters(estimator: str) -> list[str]:
@@ -135,7 +136,7 @@ def _parameters(estimator: str) -> list[str]:
 def _check_name(what: str, name: str, names: list[str]) -> None:
     if name not in names:
         raise SettingsError(
-            f"There is no {what} {name!r}; choose from {', '.join(names)}.{_meant(name, names)}"
+            f"There is no {what} {name!r}; choose from {', '.join(names)}.{did_you_mean(name, names)}"
         )
 
 
@@ -204,8 +205,3 @@ def _number_or_text(given: Any) -> Any:
 
 #: Readers of values that are written in several ways, by option.
 _READERS: dict[str, Callable[[Any], Any]] = {"calibrated_nodes": _nodes, "calibration_size": _number_or_text}
-
-
-def _meant(name: str, names: list[str]) -> str:
-    close = get_close_matches(name, names, n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""

@@ -77,10 +77,6 @@ class ClassCalibration:
         bounds = {"precision_lower": self.precision_lower, "precision_upper": self.precision_upper}
         return Table({**columns, **bounds, "ece": self.ece, "excess": self.excess})
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """`to_table` as a data frame of pandas or polars."""
-        return self.to_table().to_frame(library)
-
 
 def class_calibration(
     clf: Any,

@@ -56,10 +56,6 @@ class ConfusedPairs:
         """One line per pair."""
         return Table(dict(vars(self)))
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """`to_table` as a data frame of pandas or polars."""
-        return self.to_table().to_frame(library)
-
 
 def confused_pairs(
     clf: Any,

@@ -111,10 +111,6 @@ class DepthCuts:
                 }
         return Table(columns)
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """`to_table` as a data frame of pandas or polars."""
-        return self.to_table().to_frame(library)
-
 
 def depth_cuts(
     clf: Any,

@@ -10,8 +10,10 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies._common.chunks import row_slices
+from dichotomies._common.weights import row_weights
 from dichotomies.inference.prediction import chunk_rows, class_log_proba, for_each_chunk
-from dichotomies.metrics._input import class_codes, row_weights
+from dichotomies.metrics._input import class_codes
 from dichotomies.rows import Rows
 
 if TYPE_CHECKING:
@@ -79,13 +81,15 @@ class EvaluatedModel:
         """
         total: Any = None
         step = _CHUNKS_HELD * chunk_rows(self.tree.n_nodes)
-        for begin in range(0, len(self.rows), step):
+        for held in row_slices(len(self.rows), step):
             results: dict[int, Any] = {}
 
-            def keep(rows: slice, log_odds: FloatArray, results: Any = results, begin: int = begin) -> None:
+            def keep(
+                rows: slice, log_odds: FloatArray, results: Any = results, begin: int = held.start
+            ) -> None:
                 results[rows.start] = measure(slice(begin + rows.start, begin + rows.stop), log_odds)
 
-            for_each_chunk(self.tree, self.scorer, self.rows.X[begin : begin + step], keep, self.n_jobs)
+            for_each_chunk(self.tree, self.scorer, self.rows.X[held], keep, self.n_jobs)
             for start in sorted(results):
                 total = results[start] if total is None else _plus(total, results[start])
         return total

@@ -152,10 +152,6 @@ class Ledger:
         share = self.nll / self.total if self.total > 0 else np.zeros_like(self.nll)
         return Table({**table.columns, **sides, "share": share}).top(top, by=by)
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """`by_node` as a data frame of pandas or polars."""
-        return self.by_node().to_frame(library)
-
     def _amounts(self) -> dict[str, FloatArray]:
         amounts = {"rows": self.rows, "nll": self.nll, "recoverable": self.recoverable}
         if self.raw_nll is not None:

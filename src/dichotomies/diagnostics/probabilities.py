@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy.sparse import issparse
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from dichotomies._common.chunks import predictions, row_slices
+from dichotomies._common.weights import row_weights
 from dichotomies.inference.prediction import chunk_rows
 from dichotomies.metrics import _input
 
@@ -40,7 +40,7 @@ class Predictions:
         self._chunks = chunks
         self.classes = classes
         self.codes: IntArray = _input.class_codes(y, classes)
-        self.weight = _input.row_weights(sample_weight, len(self.codes))
+        self.weight = row_weights(sample_weight, len(self.codes))
 
     @classmethod
     def of_estimator(
@@ -77,17 +77,14 @@ class Predictions:
 
 def _ask(clf: Any, X: Matrix) -> Iterator[tuple[slice, FloatArray]]:
     """Ask for enough rows at a time to keep all workers busy; hand over pieces of always the same size."""
-    if issparse(X):
-        X = cast("Any", X).tocsr()
     piece = chunk_rows(len(clf.classes_))
     step = piece * max(1, effective_n_jobs(getattr(clf, "n_jobs", None)))
-    for begin in range(0, _num_samples(X), step):
-        rows = slice(begin, min(begin + step, _num_samples(X)))
-        yield from _pieces(np.asarray(clf.predict_proba(_safe_indexing(X, rows))), begin, piece)
+    for rows, proba in predictions(clf.predict_proba, X, step):
+        yield from _pieces(np.asarray(proba), rows.start, piece)
 
 
 def _pieces(proba: Any, begin: int, size: int) -> Iterator[tuple[slice, FloatArray]]:
-    for i in range(0, len(proba), size):
-        piece = np.asarray(proba[i : i + size], dtype=np.float64)
-        _input.check_proba(piece.min(axis=1), piece.sum(axis=1), proba.dtype, begin + i)
-        yield slice(begin + i, begin + i + len(piece)), piece
+    for rows in row_slices(len(proba), size):
+        piece = np.asarray(proba[rows], dtype=np.float64)
+        _input.check_proba(piece.min(axis=1), piece.sum(axis=1), proba.dtype, begin + rows.start)
+        yield slice(begin + rows.start, begin + rows.stop), piece

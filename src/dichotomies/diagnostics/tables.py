@@ -55,15 +55,13 @@ class Table:
         order = np.argsort(-self[by], kind="stable")[:n]
         return Table({name: column[order] for name, column in self.columns.items()})
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """A data frame of pandas or, where only that is installed or asked for, of polars.
+    def to_pandas(self) -> Any:
+        """The columns as a data frame of pandas."""
+        return _frame_class("pandas")(dict(self.columns))
 
-        Parameters
-        ----------
-        library : {"pandas", "polars"}, optional
-            By default the first of the two that is installed.
-        """
-        return _frame_class(library)(dict(self.columns))
+    def to_polars(self) -> Any:
+        """The columns as a data frame of polars."""
+        return _frame_class("polars")(dict(self.columns))
 
     def __repr__(self) -> str:
         shown = [
@@ -80,15 +78,11 @@ def _as_text(value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
-def _frame_class(library: str | None) -> Any:
-    if library not in (None, "pandas", "polars"):
-        raise ValueError(f"Data frames are made by 'pandas' or 'polars', not by {library!r}.")
-    for name in ("pandas", "polars") if library is None else (library,):
-        try:
-            return import_module(name).DataFrame
-        except ImportError:
-            continue
-    raise ImportError(
-        f"to_frame() needs {library or 'pandas or polars'}: pip install {library or 'pandas'}. "
-        "The columns are plain arrays and can be used without it."
-    )
+def _frame_class(library: str) -> Any:
+    try:
+        return import_module(library).DataFrame
+    except ImportError as error:
+        raise ImportError(
+            f"to_{library}() needs {library}: pip install {library}. The columns are plain arrays and can be "
+            "used without it."
+        ) from error

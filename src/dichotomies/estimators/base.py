@@ -11,14 +11,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.context import Context
 from dichotomies._common.parallel import say
+from dichotomies._common.weights import row_weights
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import input_dtypes
 from dichotomies.persistence import save
-from dichotomies.persistence.checks import expect, expect_fitted_on, expect_type
+from dichotomies.persistence.checks import Array, Optional, Part, Size, declares
 from dichotomies.report import make
 from dichotomies.rows import Rows
 from dichotomies.training.growing import grow
@@ -39,6 +40,14 @@ if TYPE_CHECKING:
     from dichotomies.tree import ClassTree
 
 
+@declares(
+    learner_=str,
+    n_features_in_=Size("n_features"),
+    feature_names_in_=Optional(Array("label", "n_features"), may_be_missing=True),
+    classes_=Array("label", "n_classes", same="classes"),
+    model_=Part(FittedForest, "n_features", "n_classes", "classes"),
+    n_jobs=Optional(Integral),
+)
 class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, TreeParameters):
     """Base class of the classifiers made of nested dichotomies.
 
@@ -97,7 +106,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
             raise ValueError(f"A classifier needs at least two classes, but y has only one class: {only!r}.")
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            weight = row_weights(sample_weight, X.shape[0])
         return Rows(X, codes, self.classes_, weight)
 
     def _accepted(self) -> dict[str, Any]:
@@ -257,20 +266,9 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         check_is_fitted(self)
         return self.model_.external
 
-    def check_loaded(self) -> None:
-        """Raise if fitted attributes read from a file do not fit together; see `dichotomies.persistence`."""
-        if not hasattr(self, "learner_"):
-            return
-        expect_type(self.classes_, np.ndarray, "classes_")
-        expect(len(self.classes_) > 1, "there are two classes or more")
-        expect_fitted_on(self)
-        expect_type(self.learner_, str, "learner_")
-        expect_type(0 if self.n_jobs is None else self.n_jobs, Integral, "n_jobs")
+    def check_relations(self, names: dict[str, Any]) -> None:  # noqa: ARG002 - as of all savable objects
+        """Raise unless the base learner is one; see `dichotomies.persistence.checks`."""
         self._accepted()
-        expect(hasattr(self, "model_"), "there are trees and their nodes")
-        expect_type(self.model_, FittedForest, "model_")
-        self.model_.check_fits(len(self.classes_), self.n_features_in_)
-        expect(np.array_equal(self.model_.tree.classes, self.classes_), "the trees are ones over the classes")
 
     # ------------------------------------------------------------------ scikit-learn's protocols
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
 from dichotomies.persistence import Estimator, savable, save
-from dichotomies.persistence.checks import expect, expect_type
+from dichotomies.persistence.checks import Array, Part, Such
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, LabelArray, Matrix
 
 
-@savable("calibrated-classifier", Estimator())
+@savable(
+    "calibrated-classifier",
+    Estimator(),
+    calibrator_=Part(MulticlassCalibrator, "n_classes"),
+    classes_=Array("label", "n_classes"),
+    estimator=Such(lambda it: hasattr(it, "predict_log_proba") or hasattr(it, "predict_proba"), "predicts"),
+)
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier that is already fitted, calibrated on rows it has not seen.
 
@@ -111,15 +117,6 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_is_fitted(self, "calibrator_")
         save(self, path)
-
-    def check_loaded(self) -> None:
-        """Refuse fitted attributes that do not fit together; see `dichotomies.persistence`."""
-        if hasattr(self, "calibrator_"):
-            expect_type(self.calibrator_, MulticlassCalibrator, "calibrator_")
-            expect_type(self.classes_, np.ndarray, "classes_")
-            expect(self.classes_.shape == (self.calibrator_.n_classes_,), "all classes are calibrated")
-            answers = hasattr(self.estimator, "predict_log_proba") or hasattr(self.estimator, "predict_proba")
-            expect(answers, "there is a classifier to calibrate")
 
     def _uncalibrated(self, X: Matrix) -> FloatArray:
         """What the classifier says; a probability of 0 becomes minus infinity, which calibrators read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dichotomies.inference.fitted import FittedForest
-from dichotomies.persistence.checks import expect, expect_type
+from dichotomies.persistence.checks import check_value, expect
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
 
@@ -23,7 +23,7 @@ def upgraded(state: dict[str, Any]) -> dict[str, Any]:
     if "_scorer" in state:
         expect("tree_" in state, "there is a tree")
         tree = state.pop("tree_")
-        expect_type(tree, ClassTree, "tree_")
+        check_value(ClassTree, tree, "tree_", {})
         state["model_"] = FittedForest(Forest.of([tree]), state.pop("_scorer"), external=external)
         return state
     names = ("_forest", "_nodes", "pooling_", "member_calibrators_")

@@ -11,9 +11,9 @@ from dichotomies._kernels.composition import implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
 from dichotomies.inference.pooling import POOLINGS
 from dichotomies.inference.prediction import class_log_proba, in_chunks
-from dichotomies.learners import expect_fits
+from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import expect, expect_type
+from dichotomies.persistence.checks import Each, Optional, Part, Size, Such
 from dichotomies.tree.forest import Forest
 
 if TYPE_CHECKING:
@@ -24,7 +24,18 @@ if TYPE_CHECKING:
     from dichotomies.tree import ClassTree
 
 
-@savable("fitted-forest")
+_CALIBRATOR = Optional(Part(MulticlassCalibrator, "n_classes"))
+
+
+@savable(
+    "fitted-forest",
+    forest=Part(Forest, "n_trees", "classes", n_different="n_nodes"),
+    n_classes=Size("n_classes", 2),
+    scorer=SCORER,
+    pooling=Such(POOLINGS.__contains__, "is a way to pool"),
+    members=Each(_CALIBRATOR, "n_trees", may_be_empty=True),
+    external=_CALIBRATOR,
+)
 @dataclass(frozen=True, eq=False)
 class FittedForest:
     """One tree or several with trained nodes, and calibrators of their class probabilities.
@@ -156,21 +167,6 @@ class FittedForest:
         is_single = len(self.forest.trees) == 1
         width = self.forest.n_different if is_single else self.forest.n_different + 2 * self.n_classes
         in_chunks(width, X.shape[0], predict, n_jobs)
-
-    # ------------------------------------------------------------------ files
-
-    def check_fits(self, n_classes: int, n_features: int) -> None:
-        """Raise if parts read from a file do not match each other, the classes or the features."""
-        expect_type(self.forest, Forest, "forest")
-        expect(self.n_classes == n_classes, "the trees are ones over the classes")
-        expect_fits(self.scorer, self.forest.n_different, n_features)
-        expect(self.pooling in POOLINGS, "the way to pool is known")
-        expect_type(self.members, list, "members")
-        expect(len(self.members) in (0, len(self.forest.trees)), "all trees are calibrated, or none")
-        for calibrator in [*self.members, self.external]:
-            if calibrator is not None:
-                expect_type(calibrator, MulticlassCalibrator, "a calibrator")
-                expect(calibrator.n_classes_ == n_classes, "all classes are calibrated")
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._common.parallel import run
 from dichotomies._kernels.composition import path_sums
 
@@ -55,10 +56,9 @@ def class_log_proba(tree: ClassTree, log_odds: FloatArray, out: FloatArray | Non
     array([[0.375, 0.375, 0.25 ]])
     """
     out = np.empty((len(log_odds), tree.n_classes)) if out is None else out
-    step = max(1, _CACHED_BYTES // (8 * max(1, tree.n_nodes)))
-    for i in range(0, len(log_odds), step):
-        block = log_odds[i : i + step]
-        path_sums(block, _log_likelier(block), tree.left, tree.right, tree.leaf_order, out[i : i + step])
+    for rows in row_slices(len(log_odds), rows_within(_CACHED_BYTES, tree.n_nodes)):
+        block = log_odds[rows]
+        path_sums(block, _log_likelier(block), tree.left, tree.right, tree.leaf_order, out[rows])
     return out
 
 
@@ -74,14 +74,12 @@ def _log_likelier(log_odds: FloatArray) -> FloatArray:
 
 def chunk_rows(width: int) -> int:
     """Rows per chunk so that what is held of them fits into `CHUNK_BYTES`; depends on the model alone."""
-    rows = CHUNK_BYTES // (8 * max(1, width))
-    return int(np.clip(rows // _ALIGNMENT * _ALIGNMENT, _ALIGNMENT, _MAX_ROWS))
+    return rows_within(CHUNK_BYTES, width, multiple_of=_ALIGNMENT, at_most=_MAX_ROWS)
 
 
 def in_chunks(width: int, n_rows: int, work: Callable[[slice], None], n_jobs: int | None = None) -> None:
     """Call `work` with the rows of each chunk, in any order and from several threads."""
-    step = chunk_rows(width)
-    chunks = [(slice(i, min(i + step, n_rows)),) for i in range(0, n_rows, step)]
+    chunks = [(rows,) for rows in row_slices(n_rows, chunk_rows(width))]
     run(work, chunks, n_jobs=n_jobs, shared_memory=True)
 
 

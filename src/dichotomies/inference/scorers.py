@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import log_expit
 
 from dichotomies.calibrators.binary import ScoreMaps
-from dichotomies.learners import expect_fits
+from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import expect, expect_type
+from dichotomies.persistence.checks import Each, Part, check_value, expect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST_LOG_ODDS = 200.0
 
 
-@savable("calibrated-scorer")
+@savable("calibrated-scorer", scorer=SCORER, maps=Part(ScoreMaps, n_maps="n_nodes"), bound=Real)
 @dataclass(frozen=True)
 class CalibratedScorer:
     """Nodes whose log-odds go through a calibrating map each.
@@ -48,15 +48,8 @@ class CalibratedScorer:
         self.maps.apply(scores)
         return scores
 
-    def check_fits(self, n_nodes: int, n_features: int) -> None:
-        """Refuse to be for another tree or other rows; see `NodeScorer`."""
-        expect_fits(self.scorer, n_nodes, n_features)
-        expect_type(self.maps, ScoreMaps, "maps")
-        self.maps.check_fits(n_nodes)
-        expect_type(self.bound, Real, "bound")
 
-
-@savable("averaged-scorer")
+@savable("averaged-scorer", members=Each(SCORER))
 @dataclass(frozen=True)
 class AveragedScorer:
     """Several models of the same nodes; their probabilities are averaged at every node."""
@@ -73,14 +66,8 @@ class AveragedScorer:
             np.logaddexp(right, log_expit(-scores), out=right)
         return np.subtract(left, right, out=left)
 
-    def check_fits(self, n_nodes: int, n_features: int) -> None:
-        """Refuse to be for another tree or other rows; see `NodeScorer`."""
-        expect(len(self.members) > 0, "there are models to average")
-        for member in self.members:
-            expect_fits(member, n_nodes, n_features)
 
-
-@savable("joined-scorer")
+@savable("joined-scorer", parts=Each(object, "n_parts"), sizes=Each(int, "n_parts"))
 @dataclass(frozen=True)
 class JoinedScorer:
     """Nodes that were trained apart, side by side.
@@ -104,13 +91,11 @@ class JoinedScorer:
             begin += size
         return out
 
-    def check_fits(self, n_nodes: int, n_features: int) -> None:
-        """Refuse to be for other nodes or other rows; see `NodeScorer`."""
-        expect(len(self.parts) == len(self.sizes) > 0, "the size of every part is given")
+    def check_relations(self, names: dict[str, Any]) -> None:
+        """Raise unless each part has as many nodes as its size says; see `dichotomies.persistence.checks`."""
+        expect(sum(self.sizes) == names["n_nodes"], f"there are {names['n_nodes']} nodes")
         for part, size in zip(self.parts, self.sizes, strict=True):
-            expect_type(size, int, "a size")
-            expect_fits(part, size, n_features)
-        expect(sum(self.sizes) == n_nodes, f"there are {n_nodes} nodes")
+            check_value(SCORER, part, "a part", {"n_nodes": size, "n_features": names["n_features"]})
 
 
 def base_scorers(scorer: Any) -> list[Any]:

@@ -8,7 +8,6 @@ from dichotomies.learners.base import (
     Scorer,
     Unsupported,
     Wanted,
-    expect_fits,
 )
 from dichotomies.learners.choice import choose
 from dichotomies.learners.generic import GenericLearner, GenericScorer, input_dtypes, takes_weight
@@ -24,7 +23,6 @@ __all__ = [
     "Unsupported",
     "Wanted",
     "choose",
-    "expect_fits",
     "input_dtypes",
     "takes_weight",
 ]

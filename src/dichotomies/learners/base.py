@@ -12,7 +12,7 @@ import numpy as np
 from dichotomies._common.parallel import even_batches, run
 from dichotomies._common.registry import Registry
 from dichotomies.persistence import CATALOGUE
-from dichotomies.persistence.checks import expect
+from dichotomies.persistence.checks import Part, Such
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,17 +45,9 @@ class NodeScorer(Scorer, Protocol):
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``, shape (n_pairs,)."""
 
-    def check_fits(self, n_nodes: int, n_features: int) -> None:
-        """Raise if the scorer does not match the number of nodes or of features.
 
-        Kernels are not bounds-checked, so a scorer that was read from a file is checked before use.
-        """
-
-
-def expect_fits(scorer: Any, n_nodes: int, n_features: int) -> None:
-    """Raise if an object read from a file is not a scorer of these nodes and features."""
-    expect(hasattr(scorer, "check_fits") and hasattr(scorer, "log_odds"), "there are trained nodes")
-    scorer.check_fits(n_nodes, n_features)
+#: The declaration of a scorer that is part of another object; see `dichotomies.persistence.checks`.
+SCORER = Part(Such(lambda it: hasattr(it, "log_odds"), "scores rows"), "n_nodes", "n_features")
 
 
 class Wanted(Flag):

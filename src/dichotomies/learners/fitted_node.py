@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies._kernels.log_odds import from_log_probabilities, from_probabilities
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import expect, expect_type
+from dichotomies.persistence.checks import expect
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, Matrix
@@ -29,7 +29,7 @@ _METHODS = ("decision_function", "predict_log_proba", "predict_proba")
 _SATURATED = 10.0
 
 
-@savable("fitted-node")
+@savable("fitted-node", method=str, sign=float, prior=float)
 @dataclass(frozen=True)
 class FittedNode:
     """A trained clone and how to read log-odds off it.
@@ -79,15 +79,13 @@ class FittedNode:
         else:
             from_probabilities(answer, self.sign, out)
 
-    def check_fits(self) -> None:
-        """Refuse to call anything but what answers; see `NodeScorer`."""
-        methods = ("prior",) if self.estimator is None else _METHODS
-        expect(self.method in methods, f"the answers of a node come from one of {methods}")
-        expect(
-            self.estimator is None or callable(getattr(self.estimator, self.method, None)), "a node answers"
-        )
-        expect_type(self.sign, float, "sign")
-        expect_type(self.prior, float, "prior")
+    def check_relations(self, names: dict[str, Any]) -> None:  # noqa: ARG002 - as of all savable objects
+        """Raise unless `method` is one that gives log-odds; see `dichotomies.persistence.checks`."""
+        if self.estimator is None:
+            expect(self.method == "prior", "a node without an estimator gives its prior")
+        else:
+            answers = self.method in _METHODS and callable(getattr(self.estimator, self.method, None))
+            expect(answers, f"the log-odds of a node come from one of {_METHODS}")
 
 
 def _orientation(estimator: Any) -> int:

@@ -21,7 +21,7 @@ from dichotomies._common.parallel import even_batches, run
 from dichotomies.learners.base import LEARNERS, Learner
 from dichotomies.learners.fitted_node import FittedNode
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import expect, expect_type
+from dichotomies.persistence.checks import Each, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dichotomies.rows import NodeTask
 
 
-@savable("clones")
+@savable("clones", nodes=Each(Part(FittedNode), "n_nodes"), X_is_checked=bool)
 @dataclass(frozen=True)
 class GenericScorer:
     """The trained clones of a tree, nodes in level order."""
@@ -63,14 +63,6 @@ class GenericScorer:
                 self.nodes[node].log_odds(X[rows[mine]], answer)
                 out[mine] = answer
         return out
-
-    def check_fits(self, n_nodes: int, n_features: int) -> None:  # noqa: ARG002 - the clones look themselves
-        """Refuse to be for another tree; see `NodeScorer`."""
-        expect_type(self.X_is_checked, bool, "X_is_checked")
-        expect(len(self.nodes) == n_nodes, f"there are {n_nodes} nodes")
-        for node in self.nodes:
-            expect_type(node, FittedNode, "a node")
-            node.check_fits()
 
     @cached_property
     def is_trained(self) -> BoolArray:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from dichotomies._common.chunks import rows_within
 from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products, spread
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import expect_array, expect_indices, expect_offsets
+from dichotomies.persistence.checks import Array, Offsets
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
 _MANY, _COMMON_BYTES = 3, 256 * 2**20
 
 
-@savable("dense-weights")
+@savable(
+    "dense-weights",
+    weights=Array("float", "n_nodes", "n_features"),
+    intercept=Array("float", "n_nodes"),
+    is_trained=Array("boolean", "n_nodes"),
+)
 @dataclass(frozen=True)
 class DenseWeights:
     """One weight per node and feature.
@@ -52,14 +58,16 @@ class DenseWeights:
             mixed_pairs(X.data, X.indices, X.indptr, rows, nodes, self.weights, self.intercept, out)
         return out
 
-    def check_fits(self, n_nodes: int, n_features: int) -> None:
-        """Refuse arrays of other shapes; see `NodeScorer`."""
-        expect_array(self.weights, "float", (n_nodes, n_features), "weights")
-        expect_array(self.intercept, "float", (n_nodes,), "intercept")
-        expect_array(self.is_trained, "boolean", (n_nodes,), "is_trained")
 
-
-@savable("sparse-weights")
+@savable(
+    "sparse-weights",
+    intercept=Array("float", "n_nodes"),
+    background=Array("float", "n_nodes"),
+    is_trained=Array("boolean", "n_nodes"),
+    node=Array("integer", "n_entries", within=(0, "n_nodes")),
+    value=Array("float", "n_entries"),
+    feature_offsets=Offsets("n_features", "n_entries"),
+)
 @dataclass(frozen=True)
 class SparseWeights:
     """A constant per node, and the weights of the features active there, stored feature by feature.
@@ -99,22 +107,12 @@ class SparseWeights:
         sparse_pairs(X.data, X.indices, X.indptr, rows, nodes, *self._arrays, out)
         return out
 
-    def check_fits(self, n_nodes: int, n_features: int) -> None:
-        """Refuse arrays of other shapes, and entries of nodes that are not there; see `NodeScorer`."""
-        for name in ("intercept", "background"):
-            expect_array(getattr(self, name), "float", (n_nodes,), name)
-        expect_array(self.is_trained, "boolean", (n_nodes,), "is_trained")
-        expect_array(self.node, "integer", (None,), "node")
-        expect_array(self.value, "float", (len(self.node),), "value")
-        expect_offsets(self.feature_offsets, n_features, len(self.node), "feature_offsets")
-        expect_indices(self.node, 0, n_nodes, "node")
-
     @cached_property
     def _common(self) -> tuple[IntArray, FloatArray]:
         """Which features have entries at many nodes, and these written out; see `sparse_products`."""
         n_nodes = len(self.intercept)
         n_entries = np.diff(self.feature_offsets)
-        most = _COMMON_BYTES // (8 * n_nodes)
+        most = rows_within(_COMMON_BYTES, n_nodes)
         features = np.argsort(-n_entries, kind="stable")[:most]
         features = features[_MANY * n_entries[features] >= n_nodes]
         place: IntArray = np.full(len(n_entries), -1, dtype=np.int32)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.weights import row_weights
 from dichotomies.metrics import _input
 from dichotomies.metrics.binning import Bins, ClassBinsBuilder, binned, stacked
 from dichotomies.metrics.facts import RowFacts, ScoredEvents, probability_blocks
@@ -75,7 +76,7 @@ class EventQuery(NamedTuple):
         columns = _input.column_labels(self.y_true, score, self.labels)
         happened = _input.class_codes(self.y_true, columns) == 1
         _input.check_same_length(happened, score)
-        weight = _input.row_weights(self.sample_weight, len(score))
+        weight = row_weights(self.sample_weight, len(score))
         weighed = weight > 0
         return ScoredEvents(score[weighed], happened[weighed], weight[weighed])
 

@@ -94,24 +94,6 @@ def class_codes(y_true: npt.ArrayLike, columns: npt.ArrayLike) -> IntArray:
     return result
 
 
-def row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
-    """Weights of the rows, ones by default."""
-    if n_rows == 0:
-        raise ValueError("There are no rows to evaluate.")
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight must have one value for each of the {n_rows} rows, got {weight.shape}."
-        )
-    if not (np.isfinite(weight).all() and (weight >= 0).all()):
-        raise ValueError("sample_weight must be finite and not negative.")
-    if not weight.any():
-        raise ValueError("All rows have weight zero: there is nothing to evaluate.")
-    return weight
-
-
 def check_k(k: int) -> None:
     """Raise unless `k` is at least 1."""
     if k < 1:

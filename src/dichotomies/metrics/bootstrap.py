@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.weights import row_weights
 from dichotomies.metrics import _input
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def confidence_interval(
     """
     y, proba = np.asarray(y_true), np.asarray(y_proba)
     _input.check_same_length(y, proba)
-    weight = _input.row_weights(sample_weight, len(y))
+    weight = row_weights(sample_weight, len(y))
     draws = resampled_weights(weight, groups, n_resamples, random_state)
     estimate = metric(y, proba, sample_weight=weight, **options)
     resampled = [metric(y, proba, sample_weight=drawn, **options) for drawn in draws]

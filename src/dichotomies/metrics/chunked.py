@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from dichotomies._common.chunks import predictions, rows_within
 from dichotomies.metrics.evaluation import Evaluation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from dichotomies._common.typing import FloatArray, Matrix
+    from dichotomies._common.typing import Matrix
 
 #: Bytes of class probabilities asked of a classifier at a time: enough for several of its own chunks.
 _CHUNK_BYTES = 128 * 2**20
@@ -90,9 +89,10 @@ def evaluate(
     if chunk_rows is not None and chunk_rows < 1:
         raise ValueError(f"chunk_rows must be a whole number, 1 or more, got {chunk_rows}.")
     predict = classifier.predict_log_proba if is_log else classifier.predict_proba
+    step = chunk_rows or rows_within(_CHUNK_BYTES, len(classifier.classes_), at_most=_MAX_ROWS)
     return Evaluation.from_chunks(
         y,
-        _predicted(predict, X, len(classifier.classes_), chunk_rows),
+        (predicted for _, predicted in predictions(predict, X, step)),
         labels=classifier.classes_,
         sample_weight=sample_weight,
         groups=groups,
@@ -103,14 +103,3 @@ def evaluate(
         confidence_level=confidence_level,
         random_state=random_state,
     )
-
-
-def _predicted(predict: Any, X: Matrix, n_classes: int, chunk_rows: int | None) -> Iterator[FloatArray]:
-    """Predictions for one chunk of rows after another."""
-    step = chunk_rows or min(_MAX_ROWS, max(1, _CHUNK_BYTES // (8 * n_classes)))
-    rows_of = X.iloc if hasattr(X, "iloc") else X.tocsr() if hasattr(X, "tocsr") else X
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    for start in range(0, n_rows, step):
-        with np.errstate(divide="ignore"):  # the logarithm of a probability of 0
-            chunk = predict(rows_of[start : start + step])
-        yield chunk

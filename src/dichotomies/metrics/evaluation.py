@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.weights import row_weights
 from dichotomies.metrics import _input
 from dichotomies.metrics.binning import ClassBinsBuilder, binned
 from dichotomies.metrics.bootstrap import Interval, interval_of, random_batches, resampled_weights
@@ -131,7 +132,7 @@ class Evaluation:
         """
         names = np.asarray(labels)
         codes = _input.class_codes(y_true, names)
-        weight = _input.row_weights(sample_weight, len(codes))
+        weight = row_weights(sample_weight, len(codes))
         batches, n_batches = random_batches(weight, groups, _BATCHES, random_state)
         builder, wanted = ClassBinsBuilder(len(names), n_bins, n_batches), _input.checked_top_k(top_k)
         parts, done = [], 0

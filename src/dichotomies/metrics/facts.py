@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.chunks import row_slices, rows_within
+from dichotomies._common.weights import row_weights
 from dichotomies._kernels.row_facts import reduce_rows
 from dichotomies.metrics import _input
 
@@ -113,7 +115,7 @@ class RowFacts:
         matrix = _input.checked_matrix(y_proba, is_log=is_log)
         codes = _input.class_codes(y_true, _input.column_labels(y_true, y_proba, labels))
         _input.check_same_length(codes, matrix)
-        weight = _input.row_weights(sample_weight, len(codes))
+        weight = row_weights(sample_weight, len(codes))
         wanted = _input.checked_top_k(top_k)
         parts = [
             reduced_block(block, codes[rows], weight[rows], wanted, first_row=rows.start)
@@ -178,9 +180,7 @@ class Block(NamedTuple):
 
 def probability_blocks(matrix: FloatArray, *, is_log: bool) -> Iterator[tuple[slice, Block]]:
     """Yield blocks of rows that fit into the cache, as slices and probabilities."""
-    step = max(1, _BLOCK_BYTES // (8 * max(1, matrix.shape[1])))
-    for start in range(0, len(matrix), step):
-        rows = slice(start, min(start + step, len(matrix)))
+    for rows in row_slices(len(matrix), rows_within(_BLOCK_BYTES, matrix.shape[1])):
         values = np.asarray(matrix[rows], dtype=np.float64)
         block = Block(np.exp(values), values, matrix.dtype) if is_log else Block(values, None, matrix.dtype)
         yield rows, block

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.persistence.checks import expect, expect_array, expect_offsets
+from dichotomies.persistence.checks import Array, Offsets, check_value, expect
 from dichotomies.persistence.errors import ModelFileError
 
 if TYPE_CHECKING:
@@ -79,11 +79,10 @@ def _texts_as_tensors(array: AnyArray) -> tuple[dict[str, AnyArray], dict[str, A
 
 def _texts_from_tensors(tensors: dict[str, AnyArray], shape: Any) -> AnyArray:
     data, offsets = tensors[""], tensors[".offsets"]
-    expect(data.dtype == np.uint8 and data.ndim == 1, "texts are bytes")
     expect(isinstance(shape, list) and all(type(n) is int and n >= 0 for n in shape), "a shape is a list")
-    expect_array(offsets, "integer", (None,), "the offsets of texts")
-    expect(len(offsets) > 0, "texts have offsets")
-    expect_offsets(offsets, len(offsets) - 1, len(data), "the offsets of texts")
+    names: dict[str, Any] = {}
+    check_value(Array("byte", "n_bytes"), data, "texts", names)
+    check_value(Offsets("n_texts", "n_bytes"), offsets, "the offsets of texts", names)
     joined, bounds = data.tobytes(), offsets.tolist()
     texts = np.empty(len(bounds) - 1, dtype=object)
     for i, (begin, end) in enumerate(pairwise(bounds)):

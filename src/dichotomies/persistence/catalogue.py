@@ -10,6 +10,7 @@ from dataclasses import fields, is_dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from dichotomies.persistence.checks import declares
 from dichotomies.persistence.errors import ModelFileError
 
 if TYPE_CHECKING:
@@ -212,11 +213,8 @@ class Catalogue:
 CATALOGUE = Catalogue()
 
 
-def savable(name: str, form: Form | None = None) -> Callable[[C], C]:
+def savable(name: str, form: Form | None = None, /, **declared: Any) -> Callable[[C], C]:
     """Class decorator: let files hold objects of this class, under a name that never changes.
-
-    A class that can be wrong in ways that crash has a method ``check_loaded``, which is called before an
-    object is written and after it has been read; see `dichotomies.persistence.checks`.
 
     Parameters
     ----------
@@ -224,6 +222,9 @@ def savable(name: str, form: Form | None = None) -> Callable[[C], C]:
         What the class is called in files.
     form : Form, optional
         How objects are taken apart; by default as dataclasses, or as they say in ``saved_parts``.
+    **declared
+        What attributes must be, checked before an object is written and after it has been read; see
+        `dichotomies.persistence.checks`.
     """
 
     def add(cls: C) -> C:
@@ -231,6 +232,6 @@ def savable(name: str, form: Form | None = None) -> Callable[[C], C]:
         if isinstance(chosen, Fields) and not is_dataclass(cls):
             raise TypeError(f"{cls.__name__} is no dataclass and has no saved_parts, so give its form.")
         CATALOGUE.add(name, cls, chosen)
-        return cls
+        return declares(**declared)(cls)
 
     return add

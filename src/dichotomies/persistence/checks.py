@@ -1,13 +1,25 @@
-"""Whether what a file says fits together: loops over arrays do not look, and would leave their memory."""
+"""Declarations of what a saved object holds, and the one routine that checks an object against them.
+
+Kernels are not bounds-checked, so every array from a file is checked before it is used. A class declares its
+attributes where it is made savable: each is a class, or a function of this module that is called with the
+value, its place in the model and the names known so far. Lengths that must agree share a name; names are
+local to an object, and `Part` says which of them it shares with its owner.
+"""
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dichotomies.persistence.errors import InconsistentModelError
+
+Names = dict[str, Any]
+Declaration = Callable[[Any, str, Names], None] | type
+#: A number, a name, or ``(a, name, b)``: a times what the name stands for, plus b.
+Length = int | str | tuple[int, str, int]
+C = TypeVar("C", bound=type)
 
 _KINDS: dict[str, tuple[type[np.generic], ...]] = {
     "float": (np.float64, np.float32),
@@ -17,48 +29,157 @@ _KINDS: dict[str, tuple[type[np.generic], ...]] = {
     "byte": (np.uint8,),
     "string": (np.str_,),
 }
+_DECLARED: dict[type, dict[str, Declaration]] = {}
+_MISSING = object()
 
 
-def expect(holds: bool, what: str) -> None:
-    """Refuse the model unless this holds; `what` says what is the case in every model."""
+def expect(holds: bool | np.bool_, what: str) -> None:
+    """Raise unless this holds; `what` says what is the case in every model."""
     if not holds:
         raise InconsistentModelError(f"its parts do not fit together; in a model, {what}")
 
 
-def expect_type(value: Any, kind: type, name: str) -> None:
-    """Refuse anything but an object of this class."""
-    expect(isinstance(value, kind), f"{name} must be a {kind.__name__}")
+def declares(**declared: Declaration) -> Callable[[C], C]:
+    """Class decorator: declare attributes, in addition to those that the base classes declare."""
+
+    def declare(cls: C) -> C:
+        _DECLARED[cls] = declared
+        return cls
+
+    return declare
 
 
-def expect_array(array: Any, kind: str, shape: tuple[int | None, ...], name: str) -> None:
-    """Refuse anything but an array of this kind of numbers and of this shape; None is any length."""
-    what = f"{name} must be an array of {kind}s of shape {shape}"
-    expect(isinstance(array, np.ndarray) and array.dtype.type in _KINDS[kind] and array.dtype.isnative, what)
-    expect(array.ndim == len(shape), what)
-    expect(all(a in (None, b) for a, b in zip(shape, array.shape, strict=True)), what)
+def check(obj: Any, at: str = "", **names: Any) -> Names:
+    """Raise unless an object is as its class declares; return what every name stands for.
+
+    An estimator that has not been fitted is not checked, and no name is returned: it says so itself, or lacks
+    the first attribute declared. A method ``check_relations`` is called last, with the names, for what no
+    declaration expresses.
+    """
+    bases = reversed(type(obj).__mro__)
+    declared = {name: wanted for base in bases for name, wanted in _DECLARED.get(base, {}).items()}
+    first = next(iter(declared), "")
+    is_fitted = getattr(obj, "__sklearn_is_fitted__", lambda: hasattr(obj, first))
+    if not first or not is_fitted():
+        return {}
+    for name, wanted in declared.items():
+        check_value(wanted, getattr(obj, name, _MISSING), f"{at}.{name}".removeprefix("."), names)
+    if hasattr(obj, "check_relations"):
+        obj.check_relations(names)
+    return names
 
 
-def expect_offsets(offsets: Any, n_ranges: int, end: int, name: str) -> None:
-    """Refuse anything but bounds of consecutive ranges that begin at 0 and end at `end`."""
-    expect_array(offsets, "integer", (n_ranges + 1,), name)
-    expect(
-        bool(offsets[0] == 0 and offsets[-1] == end and (offsets[1:] >= offsets[:-1]).all()),
-        f"{name} must rise from 0 to {end}",
-    )
+def check_value(wanted: Declaration, value: Any, at: str, names: Names) -> None:
+    """Raise unless a value is as declared."""
+    if isinstance(wanted, type):
+        expect(isinstance(value, wanted), f"{at} is a {wanted.__name__}")
+    else:
+        wanted(value, at, names)
 
 
-def expect_indices(indices: Any, lowest: int, end: int, name: str) -> None:
-    """Refuse integers outside ``[lowest, end)``."""
-    if indices.size:
-        expect(
-            bool(lowest <= indices.min() and indices.max() < end),
-            f"{name} must be from {lowest} to {end - 1}",
-        )
+def Array(
+    kind: str, *shape: Length, within: tuple[int, int | str] | None = None, same: str | None = None
+) -> Declaration:
+    """An array of one kind of numbers (or of any, with the kind "label") and of a shape.
+
+    Its values are `within` bounds, the upper one excluded and bound before if it is a name. The name `same`
+    stands for the array itself, for others to be equal to.
+    """
+    lengths = ", ".join("{}*{} + {}".format(*n) if isinstance(n, tuple) else str(n) for n in shape)
+
+    def check_array(value: Any, at: str, names: Names) -> None:
+        what = f"{at} is an array of {kind}s of shape ({lengths}), where {_numbers(names)}"
+        expect(isinstance(value, np.ndarray) and value.ndim == len(shape), what)
+        expect(kind == "label" or (value.dtype.type in _KINDS[kind] and value.dtype.isnative), what)
+        expect(all(_is_of_length(*each, names) for each in zip(shape, value.shape, strict=True)), what)
+        if within is not None and value.size:
+            lowest, end = (names[bound] if isinstance(bound, str) else bound for bound in within)
+            expect(lowest <= value.min() and value.max() < end, f"{at} is from {lowest} to {end - 1}")
+        expect(same is None or _agrees(same, value, names), f"{at} are the {same} of other parts")
+
+    return check_array
 
 
-def expect_fitted_on(estimator: Any) -> None:
-    """Refuse an estimator that does not say, as scikit-learn wants it, which features it was fitted on."""
-    n_features, names = estimator.n_features_in_, getattr(estimator, "feature_names_in_", None)
-    expect(isinstance(n_features, Integral) and int(n_features) > 0, "n_features_in_ is a number of features")
-    if names is not None:
-        expect(isinstance(names, np.ndarray) and names.shape == (n_features,), "every feature has a name")
+def Offsets(n_ranges: str, end: str) -> Declaration:
+    """Bounds of consecutive ranges: one more integer than there are ranges, rising from 0 to `end`."""
+    integers = Array("integer", (1, n_ranges, 1))
+
+    def check_offsets(value: Any, at: str, names: Names) -> None:
+        check_value(integers, value, at, names)
+        rises = value[0] == 0 and (value[1:] >= value[:-1]).all()
+        expect(rises and _agrees(end, int(value[-1]), names), f"{at} rise from 0 to {end}")
+
+    return check_offsets
+
+
+def Size(name: str, least: int = 1) -> Declaration:
+    """A whole number that a name stands for."""
+
+    def check_size(value: Any, at: str, names: Names) -> None:
+        is_size = isinstance(value, int | np.integer) and value is not True and value >= least
+        expect(is_size and _agrees(name, int(value), names), f"{at} is the {name} of other parts")
+
+    return check_size
+
+
+def Such(holds: Callable[[Any], bool], what: str) -> Declaration:
+    """Any value for which something holds."""
+    return lambda value, at, _: expect(value is not _MISSING and holds(value), f"{at} {what}")
+
+
+def Optional(wanted: Declaration, *, may_be_missing: bool = False) -> Declaration:
+    """None, or as declared; where that is said, the attribute may also be missing."""
+
+    def check_optional(value: Any, at: str, names: Names) -> None:
+        if value is not None and not (may_be_missing and value is _MISSING):
+            check_value(wanted, value, at, names)
+
+    return check_optional
+
+
+def Each(wanted: Declaration, length: str | None = None, *, may_be_empty: bool = False) -> Declaration:
+    """A list or tuple whose entries are as declared; it has some, or as many as a name stands for."""
+
+    def check_each(value: Any, at: str, names: Names) -> None:
+        expect(isinstance(value, list | tuple), f"{at} is a list")
+        if value or not may_be_empty:
+            fits = _agrees(length, len(value), names) if length else len(value) > 0
+            expect(fits, f"{at} has {length or 'some'} entries, where {_numbers(names)}")
+        for i, entry in enumerate(value):
+            check_value(wanted, entry, f"{at}.{i}", names)
+
+    return check_each
+
+
+def Part(kind: Declaration, *same: str, **others: str | int) -> Declaration:
+    """An object that declares its own attributes.
+
+    Its owner has the names `same` as well, and calls `others` otherwise, or knows their values.
+    """
+    shared: dict[str, str | int] = {**{name: name for name in same}, **others}
+
+    def check_part(value: Any, at: str, names: Names) -> None:
+        check_value(kind, value, at, names)
+        known = {mine: names.get(str(own), own) for mine, own in shared.items()}
+        found = check(value, at, **{mine: each for mine, each in known.items() if not isinstance(each, str)})
+        for mine, own in shared.items():
+            agrees = mine in found and _agrees(own, found[mine], names)
+            expect(agrees, f"{at} agrees with other parts in {mine}, where {_numbers(names)}")
+
+    return check_part
+
+
+def _agrees(name: int | str, value: Any, names: Names) -> bool:
+    """Bind a name to a value, or compare the value with the one it is bound to."""
+    known = names.setdefault(name, value) if isinstance(name, str) else name
+    return known is value or bool(np.array_equal(known, value))
+
+
+def _is_of_length(length: Length, size: int, names: Names) -> bool:
+    times, name, plus = length if isinstance(length, tuple) else (1, length, 0)
+    value, rest = divmod(size - plus, times)
+    return rest == 0 and value >= 0 and _agrees(name, value, names)
+
+
+def _numbers(names: Names) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in names.items() if isinstance(value, int))

@@ -16,7 +16,7 @@ import numpy as np
 
 from dichotomies.persistence import arrays, foreign
 from dichotomies.persistence.catalogue import CATALOGUE
-from dichotomies.persistence.checks import expect, expect_array
+from dichotomies.persistence.checks import Array, check, check_value, expect
 from dichotomies.persistence.errors import ModelFileError
 
 if TYPE_CHECKING:
@@ -93,11 +93,11 @@ class Encoder:
             self._names[type(value)] = CATALOGUE.name_of(type(value))
         name = self._names[type(value)]
         parts = None if name is None else CATALOGUE.find(name)[1].state(value)
-        if parts is None:
+        if name is None or parts is None:
             self._foreign.append(value)
             return {"foreign": len(self._foreign) - 1}
-        if hasattr(value, "check_loaded"):
-            value.check_loaded()
+        if CATALOGUE.is_model(name):
+            check(value)
         return {
             "object": name,
             "parts": {key: self.encode(part, f"{at}.{key}") for key, part in parts.items()},
@@ -105,7 +105,7 @@ class Encoder:
 
 
 class Decoder:
-    """Puts objects together again, of known classes only, and lets them check themselves."""
+    """Puts objects together again, of known classes only, and checks them."""
 
     def __init__(self, tensors: dict[str, AnyArray], trusted: Sequence[Any] | None = None) -> None:
         self._tensors = tensors
@@ -171,14 +171,14 @@ class Decoder:
     def _object(self, given: dict[str, Any]) -> Any:
         cls, form = CATALOGUE.find(given["object"])
         made = form.made_of(cls, {key: self.decode(part) for key, part in given["parts"].items()})
-        if hasattr(made, "check_loaded"):
-            made.check_loaded()
+        if CATALOGUE.is_model(given["object"]):
+            check(made)
         return made
 
     def _one_foreign(self, given: dict[str, Any]) -> Any:
         if self._foreign is None:
             data = self._tensor(_FOREIGN)
-            expect_array(data, "byte", (None,), "what skops has written")
+            check_value(Array("byte", "n_bytes"), data, "what skops has written", {})
             self._foreign = foreign.loaded(data.tobytes(), self._trusted)
         number = given["foreign"]
         expect(type(number) is int and 0 <= number < len(self._foreign), "foreign objects are numbered")

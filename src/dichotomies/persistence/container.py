@@ -8,20 +8,19 @@ version of the format, so that every version can say of every file whether it is
 from __future__ import annotations
 
 import json
-import os
 import platform
 import re
-import secrets
-import shutil
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dichotomies._common.files import replaced_when_done
 from dichotomies.persistence.errors import MissingExtraError, ModelFileError, extra
-from dichotomies.persistence.places import check_place
 
 if TYPE_CHECKING:
+    import os
+
     import numpy.typing as npt
 
     Tensors = dict[str, npt.NDArray[Any]]
@@ -36,13 +35,7 @@ _LIBRARIES = ("dichotomies", "numpy", "scikit-learn")
 
 
 def write(path: str | os.PathLike[str], model: Any, tensors: Tensors) -> None:
-    """Write a model file: wholly, or not at all.
-
-    The file is written under another name in the same folder, flushed to the disk and then moved into place:
-    whatever happens, `path` is either what it was before or the whole model.
-    """
-    target = Path(os.path.realpath(path))  # where a link leads to
-    check_place(target)
+    """Write a model file as a whole or not at all."""
     document = {
         "format": FORMAT,
         "sha256": _NO_CHECKSUM,
@@ -53,38 +46,9 @@ def write(path: str | os.PathLike[str], model: Any, tensors: Tensors) -> None:
     data = extra("safetensors.numpy").save(tensors, metadata={_ENTRY: text})
     header = _header(data)
     sealed = header.replace(_NO_CHECKSUM.encode(), sha256(data).hexdigest().encode(), 1)
-    temporary = target.with_name(f".dichotomies-{secrets.token_hex(8)}.part")
-    try:
-        with temporary.open("xb") as file:
-            file.write(sealed)
-            file.write(memoryview(data)[len(header) :])
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        temporary.replace(target)
-    except OSError as error:
-        raise _with_sentence(
-            error,
-            f"{target} could not be written ({error.strerror or error}); whatever was there is unchanged.",
-        ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    _flush_folder(target.parent)
-
-
-def _flush_folder(folder: Path) -> None:
-    """Make the new name last, where the system can flush folders."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:  # some file systems cannot, and the file itself is safe already
-        pass
-    finally:
-        os.close(descriptor)
+    with replaced_when_done(path) as unfinished, unfinished.open("xb") as file:
+        file.write(sealed)
+        file.write(memoryview(data)[len(header) :])
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Any, Tensors]:
@@ -105,14 +69,9 @@ def _bytes_of(path: str | os.PathLike[str]) -> bytes:
     try:
         return Path(path).read_bytes()
     except FileNotFoundError as error:
-        raise _with_sentence(error, f"There is no file {path}.") from error
+        raise FileNotFoundError(f"There is no file {path}.") from error
     except IsADirectoryError as error:
-        raise _with_sentence(error, f"{path} is a folder, not a model file.") from error
-
-
-def _with_sentence(error: OSError, sentence: str) -> OSError:
-    """The same kind of error, which says what happened."""
-    return type(error)(sentence)
+        raise IsADirectoryError(f"{path} is a folder, not a model file.") from error
 
 
 def _header(data: bytes) -> bytes:

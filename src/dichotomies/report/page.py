@@ -6,13 +6,16 @@ import base64
 import hashlib
 import html
 import json
-import os
-import tempfile
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module, resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from dichotomies._common.files import replaced_when_done
+
+if TYPE_CHECKING:
+    import os
 
 #: Concatenated to one script in this order; each uses definitions of those before it.
 _SCRIPTS = ("common.js", "reliability.js", "tree.js", "search.js")
@@ -40,21 +43,9 @@ class Report:
         The file appears whole or not at all: a report that was there before is replaced only by a complete
         one.
         """
-        target = Path(path)
-        if target.is_dir():
-            raise IsADirectoryError(f"{target} is a folder; give the name of a file, such as report.html.")
-        if not target.parent.is_dir():
-            raise FileNotFoundError(f"There is no folder {target.parent} to save the report in.")
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(self.html)
-            Path(name).chmod(0o666 & ~_umask())  # mkstemp's files are private, those people save are not
-            Path(name).replace(target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-        return target
+        with replaced_when_done(path) as unfinished:
+            unfinished.write_text(self.html, encoding="utf-8", newline="\n")
+        return Path(path)
 
     def _repr_html_(self) -> str:
         """Return the page in an iframe, so that its styles and the notebook's stay separate."""
@@ -120,9 +111,3 @@ def _asset(folder: str, name: str) -> str:
     text = resources.files("dichotomies.report").joinpath(folder, name).read_text(encoding="utf-8")
     # HTML parsers normalise these line endings, which would change the script's digest.
     return text.replace("\r\n", "\n")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.chunks import row_slices
 from dichotomies.rows.folds import fold_of_rows
 
 if TYPE_CHECKING:
@@ -62,5 +63,4 @@ def _content(X: Matrix) -> FloatArray:
     mixing = np.random.RandomState(0).standard_normal(X.shape[1])
     if not isinstance(X, np.ndarray):
         return np.asarray(X @ mixing)
-    chunks = range(0, len(X), _ROWS_AT_A_TIME)
-    return np.concatenate([(X[a : a + _ROWS_AT_A_TIME] * mixing).sum(axis=1) for a in chunks])
+    return np.concatenate([(X[rows] * mixing).sum(axis=1) for rows in row_slices(len(X), _ROWS_AT_A_TIME)])

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from dichotomies.structures.class_sums import class_sums, is_sparse, row_chunks
+from dichotomies._common.chunks import row_slices, rows_within
+from dichotomies.structures.class_sums import class_sums, is_sparse
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from dichotomies.structures.class_sums import ClassSums
 
 METRICS = ("auto", "raw", "within", "cosine")
+
+#: Bytes of dense features held at a time.
+_CHUNK_BYTES = 2**25
 
 #: Maximum number of features without dimension reduction.
 MANY_FEATURES = 512
@@ -124,7 +128,7 @@ def _total_scatter(task: GrowingTask, axes: _Axes | None, centre: FloatArray) ->
     """Return the weighted scatter matrix of the rows about `centre`."""
     X = task.features
     scatter: FloatArray = np.zeros((len(centre), len(centre)))
-    for rows in row_chunks(X, 8 * len(centre)):
+    for rows in row_slices(X.shape[0], rows_within(_CHUNK_BYTES, len(centre))):
         part: Any = X[rows] if axes is None else axes.project(X[rows])
         part = np.asarray(part.toarray() if is_sparse(part) else part, dtype=np.float64) - centre
         weight = 1.0 if task.rows.weight is None else task.rows.weight[rows, None]

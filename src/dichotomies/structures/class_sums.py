@@ -9,13 +9,8 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, issparse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.structures.base import GrowingTask
-
-#: Bytes of features looked at at a time.
-_CHUNK_BYTES = 2**25
 
 
 @dataclass(frozen=True)
@@ -70,13 +65,6 @@ def without_gaps(X: Any) -> Any:
     mean = sums / np.maximum(counts, 1)
     filled = np.where(is_known, values, mean[column])
     return csr_array((filled, X.indices, X.indptr), shape=X.shape) if is_sparse(X) else filled
-
-
-def row_chunks(X: Matrix, bytes_per_row: int) -> Iterator[slice]:
-    """Consecutive rows, as many at a time as may be looked at densely."""
-    n_rows = max(1, _CHUNK_BYTES // max(1, bytes_per_row))
-    for start in range(0, X.shape[0], n_rows):
-        yield slice(start, min(start + n_rows, X.shape[0]))
 
 
 def _indicator(task: GrowingTask) -> Any:

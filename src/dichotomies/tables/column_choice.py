@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.tables.errors import TableFileError, close_to, listing, pyarrow
+from dichotomies._common.suggestions import did_you_mean
+from dichotomies.tables.errors import TableFileError, listing, pyarrow
 from dichotomies.tables.labels import text_or_integer
 from dichotomies.tables.table import Table
 
@@ -105,7 +106,7 @@ def _check_roles(columns: Columns, types: dict[str, Any], file: TableFile) -> No
             by = "that the model reads" if option == "--text" and columns.of_a_model else f"({option})"
             raise TableFileError(
                 f"{file.path} has no column {name!r} {by}; its columns are {listing(types)}."
-                f"{close_to(name, types)}"
+                f"{did_you_mean(name, types)}"
             )
         if option != columns.id_option and found.setdefault(name, option) != option:
             raise TableFileError(

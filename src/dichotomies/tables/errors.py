@@ -5,7 +5,6 @@ from __future__ import annotations
 import zipfile
 import zlib
 from contextlib import contextmanager
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +58,3 @@ def listing(names: Iterable[object]) -> str:
     found = [str(name) for name in names]
     more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
     return ", ".join(found[:_SHOWN]) + more
-
-
-def close_to(name: str, names: Iterable[str]) -> str:
-    """A question about what may have been meant, or nothing."""
-    close = get_close_matches(name, list(names), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dichotomies._common.suggestions import did_you_mean
 from dichotomies.tables.column_files import CsvFile, ParquetFile, TsvFile
-from dichotomies.tables.errors import TableFileError, close_to, listing
+from dichotomies.tables.errors import TableFileError, listing
 from dichotomies.tables.npz import NpzFile
 from dichotomies.tables.svmlight import SvmlightFile
 
@@ -76,7 +77,7 @@ def open_table(
         raise TableFileError(f"{place} is a folder; give a file.")
     name = format_of(place) if format is None else format
     if name not in FORMATS:
-        hint = close_to(name, FORMATS)
+        hint = did_you_mean(name, FORMATS)
         raise TableFileError(f"There is no format {name!r}; choose from {listing(FORMATS)}.{hint}")
     return FORMATS[name](place, delimiter)
 

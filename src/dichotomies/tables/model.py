@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
 from sklearn.utils import get_tags
 
 from dichotomies.persistence import savable, save
-from dichotomies.persistence.checks import expect
+from dichotomies.persistence.checks import Each, Optional, Part, Size, Such
 from dichotomies.tables.errors import TableFileError
 from dichotomies.tables.table import Columns
 from dichotomies.tables.text import TextFeatures
@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from dichotomies.tables.table import Table
 
 
-@savable("table-model")
+@savable(
+    "table-model",
+    classifier=Such(lambda it: hasattr(it, "classes_"), "is fitted"),
+    text=Each(Part(TextFeatures), "n_texts"),
+    n_numeric=Size("n_numeric", 0),
+    features=Optional(Each(str, "n_numeric")),
+    label=Optional(str),
+    first_id=Such((None, 0, 1).__contains__, "is 0 or 1"),
+)
 @dataclass(frozen=True)
 class TableModel:
     """A fitted classifier together with the columns and text features of its table.
@@ -107,22 +115,6 @@ class TableModel:
     def from_saved_parts(cls, **parts: Any) -> TableModel:
         """Restore a model from saved parts."""
         return cls(**parts)
-
-    def check_loaded(self) -> None:
-        """Refuse parts that do not fit together."""
-        expect(hasattr(self.classifier, "classes_"), "a table's model has a fitted classifier")
-        texts, names = cast("Any", self.text), cast("Any", self.features)
-        expect(
-            isinstance(texts, tuple) and all(isinstance(each, TextFeatures) for each in texts),
-            "a table's model has text features",
-        )
-        named = isinstance(names, tuple) and all(isinstance(name, str) for name in names)
-        expect(
-            names is None or (named and len(names) == self.n_numeric),
-            "a table's model has a name for every numeric feature",
-        )
-        expect(self.label is None or isinstance(self.label, str), "the label column of a table has a name")
-        expect(self.first_id in (None, 0, 1), "features are counted from 0 or 1")
 
     @property
     def classes_(self) -> LabelArray:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.lib import format as npy
 from scipy.sparse import csr_array
 
+from dichotomies._common.suggestions import did_you_mean
 from dichotomies.tables.base import TableFile
-from dichotomies.tables.errors import TableFileError, close_to, listing, readable
+from dichotomies.tables.errors import TableFileError, listing, readable
 from dichotomies.tables.labels import text_or_integer
 from dichotomies.tables.table import Columns, Table
 
@@ -75,7 +76,7 @@ class NpzFile(TableFile):
         if name not in names:
             raise TableFileError(
                 f"{self.path} has no array {name!r} of labels; its arrays are {listing(names)}."
-                f"{close_to(name, names)}"
+                f"{did_you_mean(name, names)}"
             )
         labels: LabelArray = text_or_integer(_ArrayStream(archive, name, self.path).rest(), self.path, name)
         if labels.ndim != 1 or labels.dtype.kind not in "Uiub":

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import expect, expect_array
+from dichotomies.persistence.checks import Array, Such, expect
 from dichotomies.tables.errors import TableFileError
 
 if TYPE_CHECKING:
@@ -29,7 +29,13 @@ NGRAMS: dict[str, dict[str, Any]] = {
 MAX_TERMS = 200_000
 
 
-@savable("text-features")
+@savable(
+    "text-features",
+    column=str,
+    ngrams=Such(NGRAMS.__contains__, "are words or characters"),
+    terms=Array("string", "n_terms"),
+    idf=Array("float", "n_terms"),
+)
 @dataclass(frozen=True)
 class TextFeatures:
     """TF-IDF features of a text column, in rows of unit Euclidean length.
@@ -78,14 +84,9 @@ class TextFeatures:
         """Return the features of some texts, a CSR matrix of shape (n_texts, n_terms)."""
         return csr_array(self._fitted.transform(texts))
 
-    def check_loaded(self) -> None:
-        """Refuse parts that do not fit together."""
-        column: Any = self.column
-        expect(isinstance(column, str), "text features are of a column")
-        expect(self.ngrams in NGRAMS, "text features are of words or characters")
-        expect_array(self.terms, "string", (None,), "the terms")
-        expect_array(self.idf, "float", (len(self.terms),), "their inverse document frequencies")
-        expect(len(set(self.terms.tolist())) == len(self.terms), "every term is there once")
+    def check_relations(self, names: dict[str, Any]) -> None:
+        """Raise if a term occurs twice; see `dichotomies.persistence.checks`."""
+        expect(len(set(self.terms.tolist())) == names["n_terms"], "every term occurs once")
 
     @cached_property
     def _fitted(self) -> TfidfVectorizer:

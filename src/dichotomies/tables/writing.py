@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import os
-import secrets
 import sys
 from abc import ABC, abstractmethod
 from contextlib import contextmanager, nullcontext
@@ -15,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from dichotomies.persistence.places import check_place
+from dichotomies._common.files import replaced_when_done
 from dichotomies.tables.errors import TableFileError, pyarrow
 from dichotomies.tables.files import ENDINGS
 
@@ -116,11 +115,12 @@ def open_writer(path: str | os.PathLike[str]) -> Iterator[TableWriter]:
         return
     target = Path(path)
     kind = _format_to_write(target)
-    with (
-        replaced_when_done(target) as part,
-        _writer_of(kind, part, is_gzip=target.suffix.lower() == ".gz") as writer,
-    ):
-        yield writer
+    is_gzip = target.suffix.lower() == ".gz"
+    try:
+        with replaced_when_done(target) as part, _writer_of(kind, part, is_gzip=is_gzip) as writer:
+            yield writer
+    except OSError as error:
+        raise TableFileError(str(error)) from error
 
 
 def _format_to_write(path: Path) -> str:
@@ -152,23 +152,3 @@ def _writer_of(kind: str, path: Path, *, is_gzip: bool) -> Iterator[TableWriter]
             yield CsvWriter(text, "\t" if kind == "tsv" else ",")
         finally:
             text.detach()  # writes what it still holds, and leaves closing to those who opened
-
-
-@contextmanager
-def replaced_when_done(target: Path) -> Iterator[Path]:
-    """A file beside the target that takes its place once all is written, and goes away otherwise."""
-    try:
-        check_place(target)
-    except OSError as error:
-        raise TableFileError(str(error)) from error
-    part = target.with_name(f".dichotomies-{secrets.token_hex(8)}.part")
-    try:
-        yield part
-        part.replace(target)
-    except OSError as error:
-        reason = error.strerror or str(error).replace(str(part), str(target))
-        raise TableFileError(
-            f"{target} could not be written ({reason}); whatever was there is unchanged."
-        ) from error
-    finally:
-        part.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from dichotomies._common.chunks import rows_within
 from dichotomies.inference.pooling import POOLINGS
 from dichotomies.rows.folds import fold_of_rows
 
@@ -37,7 +38,7 @@ class Unseen(NamedTuple):
 def calibration_sample(plan: Plan, forest: Forest, rows: Rows, among: IntArray, rng: Any) -> IntArray:
     """All of the row numbers in `among`, or a stratified sample whose class probabilities fit into memory."""
     n_kept = 1 if plan.member_calibration is None else len(forest.trees)
-    limit = max(1, _CALIBRATION_BYTES // (4 * forest.n_classes * n_kept))
+    limit = rows_within(_CALIBRATION_BYTES, forest.n_classes * n_kept, itemsize=4)
     if len(among) <= limit:
         return among
     chosen: IntArray = among[fold_of_rows(rows.codes[among], -(-len(among) // limit), rng) == 0]

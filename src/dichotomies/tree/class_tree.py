@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import expect_array, expect_indices
+from dichotomies.persistence.checks import Array, Size, check_value
 from dichotomies.tree import layout
 from dichotomies.tree.drawing import draw
 from dichotomies.tree.labels import as_labels, codes_of
@@ -47,7 +47,7 @@ class Cut:
         return len(self.start)
 
 
-@savable("class-tree")
+@savable("class-tree", classes=Array("label", "n_classes", same="classes"), n_nodes=Size("n_nodes"))
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class ClassTree:
     """A binary tree over classes.
@@ -341,9 +341,9 @@ class ClassTree:
     @classmethod
     def from_saved_parts(cls, classes: LabelArray, leaf_order: IntArray, split_depth: IntArray) -> ClassTree:
         """Restore a tree from saved parts, which are validated."""
-        expect_array(leaf_order, "integer", (len(classes),), "leaf_order")
-        expect_array(split_depth, "integer", (len(classes) - 1,), "split_depth")
-        expect_indices(leaf_order, 0, len(classes), "leaf_order")
+        names = {"n_classes": len(classes)}
+        check_value(Array("integer", "n_classes", within=(0, "n_classes")), leaf_order, "leaf_order", names)
+        check_value(Array("integer", (1, "n_classes", -1)), split_depth, "split_depth", names)
         return cls(classes[leaf_order], split_depth, classes)
 
     def __repr__(self) -> str:

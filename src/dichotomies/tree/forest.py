@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import expect, expect_array, expect_indices, expect_type
+from dichotomies.persistence.checks import Array, Each, Part, Size
 from dichotomies.tree import ClassTree
 from dichotomies.tree.node_keys import node_keys
 
@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 
 
-@savable("forest")
+@savable(
+    "forest",
+    trees=Each(Part(ClassTree, "n_nodes", "classes"), "n_trees"),
+    place=Array("integer", "n_trees", "n_nodes", within=(0, 2**31)),
+    is_exchanged=Array("boolean", "n_trees", "n_nodes"),
+    n_different=Size("n_different"),
+)
 @dataclass(frozen=True)
 class Forest:
     """Trees over the same classes.
@@ -83,14 +89,3 @@ class Forest:
         mine: FloatArray = log_odds.take(self.place[t], axis=1)
         np.negative(mine, out=mine, where=self.is_exchanged[t])
         return mine
-
-    def check_loaded(self) -> None:
-        """Refuse parts that do not fit together; see `dichotomies.persistence`."""
-        expect(len(self.trees) > 0, "there are trees")
-        for tree in self.trees:
-            expect_type(tree, ClassTree, "a tree")
-            expect(np.array_equal(tree.classes, self.trees[0].classes), "all trees have the same classes")
-        shape = len(self.trees), self.trees[0].n_nodes
-        expect_array(self.place, "integer", shape, "place")
-        expect_array(self.is_exchanged, "boolean", shape, "is_exchanged")
-        expect_indices(self.place, 0, self.place.size, "place")

@@ -166,7 +166,7 @@ def test_calibrators_clone_and_refuse_in_sentences(name):
         calibrator.fit([0.0, 1.0, 2.0], ["a", "b", "c"])
     with pytest.raises(ValueError, match="give booleans or 0 and 1"):
         calibrator.fit([0.0, 1.0], ["a", "a"])
-    with pytest.raises(ValueError, match="sample_weight must be finite numbers >= 0"):
+    with pytest.raises(ValueError, match=r"finite and not negative, but sample_weight\[1\] is -1"):
         calibrator.fit([0.0, 1.0], [0, 1], [1.0, -1.0])
     with pytest.raises(ValueError, match="must be of one length"):
         calibrator.fit([0.0, 1.0], [0, 1, 1])

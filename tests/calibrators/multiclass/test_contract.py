@@ -152,7 +152,7 @@ def test_labels_of_any_kind_with_classes(name, rng):
         ({"y": [0]}, "one label for each"),
         ({"nan": True}, "NaN"),
         ({"empty": True}, "no finite entry"),
-        ({"sample_weight": np.zeros(120)}, "not all zero"),
+        ({"sample_weight": np.zeros(120)}, "must not be zero for all rows"),
         ({"flat": True}, "shape"),
     ],
 )

@@ -1,7 +1,5 @@
 """Datasets as files: reading, writing, and the folders they lie in."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
@@ -63,8 +61,8 @@ def test_python_objects_are_not_written(tmp_path):
 
 
 def test_a_dataset_that_cannot_be_written_whole_is_not_there_at_all(tmp_path, monkeypatch):
-    def full(path, **arrays):
-        Path(path).write_bytes(b"half")
+    def full(file, **arrays):
+        file.write(b"half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("numpy.savez_compressed", full)

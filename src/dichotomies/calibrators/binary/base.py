@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.registry import Registry
+from dichotomies._common.weights import row_weights
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.persistence import CATALOGUE, Estimator
-from dichotomies.persistence.checks import expect_type
+from dichotomies.persistence.checks import Part, declares
 from dichotomies.rows.segments import Segments
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, LabelArray
 
 
+@declares(maps_=Part(ScoreMaps, n_maps=1))
 class BinaryCalibrator(BaseEstimator, ABC):
     """Base class of binary calibrators; subclasses implement `fit_segments`.
 
@@ -70,7 +72,7 @@ class BinaryCalibrator(BaseEstimator, ABC):
         """
         flat = _checked_scores(scores)
         self.classes_, positive = _two_sides(np.asarray(y))
-        weights = None if sample_weight is None else _checked_weights(sample_weight)
+        weights = None if sample_weight is None else row_weights(sample_weight, len(flat))
         self.maps_ = self.fit_segments(Segments(flat, positive, np.array([0, len(flat)]), weights))
         return self
 
@@ -86,12 +88,6 @@ class BinaryCalibrator(BaseEstimator, ABC):
         log_odds = self.predict_log_odds(scores)
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 
-    def check_loaded(self) -> None:
-        """Refuse a fitted map that does not fit together; see `dichotomies.persistence`."""
-        if hasattr(self, "maps_"):
-            expect_type(self.maps_, ScoreMaps, "maps_")
-            self.maps_.check_fits(1)
-
 
 BINARY: Registry[BinaryCalibrator] = Registry("binary calibrator", __package__ or "")
 CATALOGUE.add_family("binary-calibrator", BINARY, Estimator())
@@ -105,13 +101,6 @@ def _checked_scores(scores: npt.ArrayLike) -> FloatArray:
     if len(bad):
         raise ValueError(f"Scores must be finite; {len(bad)} are not, the first is scores[{bad[0]}].")
     return np.ascontiguousarray(flat)
-
-
-def _checked_weights(sample_weight: npt.ArrayLike) -> FloatArray:
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("sample_weight must be finite numbers >= 0, one per row.")
-    return weights
 
 
 def _two_sides(y: LabelArray) -> tuple[LabelArray, BoolArray]:

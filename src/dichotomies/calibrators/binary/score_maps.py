@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from dichotomies._kernels.score_maps import (
     apply_to_segments,
 )
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import expect, expect_array, expect_indices, expect_offsets
+from dichotomies.persistence.checks import Array, Offsets, expect
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,7 +27,15 @@ if TYPE_CHECKING:
 IDENTITY = "none"
 
 
-@savable("score-maps")
+@savable(
+    "score-maps",
+    kinds=Array("int8", "n_maps", within=(AFFINE, STEPS + 1)),
+    parameters=Array("float", "n_maps", 3),
+    knot_scores=Array("float", "n_knots"),
+    knot_probabilities=Array("float", "n_knots"),
+    knot_offsets=Offsets("n_maps", "n_knots"),
+    names=Array("string", "n_maps"),
+)
 @dataclass(frozen=True, eq=False)
 class ScoreMaps:
     """Maps from score to calibrated log-odds, one for each of m nodes, each of one of four kinds.
@@ -145,20 +153,10 @@ class ScoreMaps:
         has_rows = segments.n_rows > 0
         return self if has_rows.all() else self.where(has_rows, ScoreMaps.identity(len(self)))
 
-    def check_fits(self, m: int) -> None:
-        """Refuse to be another number of maps than m, or to have arrays that do not fit together.
-
-        Kernels trust what they are given, so maps that come from a file are asked first.
-        """
-        expect_array(self.kinds, "int8", (m,), "kinds")
-        expect_indices(self.kinds, AFFINE, STEPS + 1, "kinds")
-        expect_array(self.parameters, "float", (m, 3), "parameters")
-        expect_array(self.knot_scores, "float", (None,), "knot_scores")
-        expect_array(self.knot_probabilities, "float", (len(self.knot_scores),), "knot_probabilities")
-        expect_offsets(self.knot_offsets, m, len(self.knot_scores), "knot_offsets")
-        without = np.diff(self.knot_offsets) == 0
-        expect(bool((self.kinds[without] < LINEAR).all()), "maps of knots have knots")
-        expect_array(self.names, "string", (m,), "names")
+    def check_relations(self, names: dict[str, Any]) -> None:  # noqa: ARG002 - as of all savable objects
+        """Raise if a map of knots has none; see `dichotomies.persistence.checks`."""
+        has_knots = np.diff(self.knot_offsets) > 0
+        expect((has_knots | (self.kinds < LINEAR)).all(), "maps of knots have knots")
 
     @property
     def _flat(

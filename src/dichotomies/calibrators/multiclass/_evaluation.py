@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from dichotomies._common.chunks import row_slices
 from dichotomies._common.parallel import run
 from dichotomies._kernels.softmax import class_sums, scale_sums
 from dichotomies.calibrators.multiclass._rows import row_blocks
@@ -47,7 +48,7 @@ class Likelihood:
         #: Relative rounding error of a value.
         self.noise = 3e-7 if self.single else 1e-14
         step = -(-n_rows // (_TASKS if self.single else 1))
-        self._tasks = [(slice(i, min(i + step, n_rows)),) for i in range(0, n_rows, step)]
+        self._tasks = [(part,) for part in row_slices(n_rows, step)]
         if self.single:
             shift, floor, weight = self.rows.shift, self.rows.floor, self.rows.weight
             self._shift, self._floor, self._weight = (a.astype(np.float32) for a in (shift, floor, weight))

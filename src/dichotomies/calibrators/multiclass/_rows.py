@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.chunks import row_slices, rows_within
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,9 +33,7 @@ _NO_FLOOR = -1e30
 
 def row_blocks(n_rows: int, n_classes: int) -> Iterator[slice]:
     """Slices of rows whose doubles fit into a core's cache."""
-    step = max(1, _BLOCK_BYTES // (8 * n_classes))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
+    return row_slices(n_rows, rows_within(_BLOCK_BYTES, n_classes))
 
 
 def normalise(z: FloatArray) -> FloatArray:

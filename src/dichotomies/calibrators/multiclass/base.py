@@ -12,9 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.registry import Registry
+from dichotomies._common.weights import row_weights
 from dichotomies.calibrators.multiclass._rows import CalibrationRows, normalise, normalised, row_blocks
 from dichotomies.persistence import CATALOGUE, Estimator
-from dichotomies.persistence.checks import expect
+from dichotomies.persistence.checks import Size, declares, expect
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _TRIED_CLASSES = 2**22
 
 
+@declares(n_classes_=Size("n_classes", 2))
 class MulticlassCalibrator(BaseEstimator, ABC):
     """Base class of multiclass calibrators; subclasses implement `fit_rows` and `scores`.
 
@@ -70,7 +72,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         """
         raw = np.ascontiguousarray(checked_log_proba(log_proba))
         codes = _codes(y, raw, classes)
-        rows = CalibrationRows.read(raw, codes, _weights(sample_weight, len(raw)))
+        rows = CalibrationRows.read(raw, codes, row_weights(sample_weight, len(raw)))
         return self.fit_on(rows)
 
     def fit_on(self, rows: CalibrationRows) -> MulticlassCalibrator:
@@ -119,14 +121,12 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         result = self.predict_log_proba(log_proba)
         return np.exp(result, out=result)
 
-    def check_loaded(self) -> None:
-        """Refuse fitted attributes with which one row cannot be calibrated; see `dichotomies.persistence`."""
-        if hasattr(self, "n_classes_"):
-            expect(type(self.n_classes_) is int and self.n_classes_ > 1, "n_classes_ is a number of classes")
-            if self.n_classes_ <= _TRIED_CLASSES:
-                with np.errstate(all="ignore"):
-                    answer = self.predict_log_proba(np.zeros((1, self.n_classes_)))
-                expect(not np.isnan(answer).any(), "a calibrator answers for every class")
+    def check_relations(self, names: dict[str, Any]) -> None:
+        """Raise if one row cannot be calibrated; see `dichotomies.persistence.checks`."""
+        if names["n_classes"] <= _TRIED_CLASSES:
+            with np.errstate(all="ignore"):
+                answer = self.predict_log_proba(np.zeros((1, self.n_classes_)))
+            expect(not np.isnan(answer).any(), "a calibrator answers for every class")
 
     @abstractmethod
     def fit_rows(self, rows: CalibrationRows) -> None:
@@ -187,14 +187,3 @@ def _columns_of(labels: npt.NDArray[Any], classes: npt.NDArray[Any], n_classes: 
     if unknown:
         raise ValueError(f"y has the label {unknown[0]!r}, which is not among the {n_classes} classes.")
     return np.array([column[label] for label in labels.tolist()], dtype=np.intp)
-
-
-def _weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise ValueError(
-            f"sample_weight must be {n_rows} finite numbers that are not negative, and not all zero."
-        )
-    return weight

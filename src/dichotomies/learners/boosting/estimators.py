@@ -11,13 +11,14 @@ from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dichotomies._common.weights import row_weights
 from dichotomies._kernels.boosting.ensembles import DISCRETE, GRADIENT, REAL, Boosting
 from dichotomies.learners.boosting.binning import bin_rows
 from dichotomies.learners.boosting.trees import BoostedTrees, Ranges
 from dichotomies.persistence import Estimator, savable
-from dichotomies.persistence.checks import expect_type
+from dichotomies.persistence.checks import Part, Size, declares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _MIN_HESSIAN = 1e-3
 
 
+@declares(n_features_in_=Size("n_features"), _trees=Part(BoostedTrees, "n_features", n_nodes=1))
 class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
     """What both have in common: everything but the way to boost."""
 
@@ -65,9 +67,7 @@ class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
-        weight: FloatArray = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
+        weight = row_weights(sample_weight, len(X))
         is_positive = self._validated_target(y, weight)
         # the positive side stands on the left, so that log-odds are those of the second class
         rows = np.argsort(~is_positive, kind="stable")
@@ -185,12 +185,6 @@ class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
         """Number of trees: fewer than `n_estimators` where boosting stopped early."""
         check_is_fitted(self)
         return len(self._trees.feature)
-
-    def check_loaded(self) -> None:
-        """Refuse trees that do not fit together; see `dichotomies.persistence`."""
-        if hasattr(self, "_trees"):
-            expect_type(self._trees, BoostedTrees, "_trees")
-            self._trees.check_fits(1, self.n_features_in_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_trees")

@@ -12,7 +12,7 @@ from dichotomies._kernels.boosting.ensembles import Ensembles
 from dichotomies._kernels.boosting.nodes import boost_nodes
 from dichotomies._kernels.boosting.tree_sums import sum_trees, sum_trees_of_pairs
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import expect_array, expect_indices, expect_offsets
+from dichotomies.persistence.checks import Array, Offsets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,16 @@ class Ranks(NamedTuple):
     rank: npt.NDArray[Any]
 
 
-@savable("boosted-trees")
+@savable(
+    "boosted-trees",
+    feature=Array("integer", "n_trees", "n_splits", within=(-1, "n_features")),
+    threshold=Array("float", "n_trees", "n_splits"),
+    value=Array("float", "n_trees", (2, "n_splits", 1)),
+    tree_offsets=Offsets("n_nodes", "n_trees"),
+    base=Array("float", "n_nodes"),
+    scale=Array("float", "n_nodes"),
+    is_trained=Array("boolean", "n_nodes"),
+)
 @dataclass(frozen=True)
 class BoostedTrees:
     """Trained nodes: ``base + scale * (sum of the values of the leaves)`` is the log-odds of going left.
@@ -122,18 +131,6 @@ class BoostedTrees:
         trees = self.feature, self.threshold, self.value, self.tree_offsets
         sum_trees_of_pairs(X, rows, nodes, pairs, *trees, self.base, self.scale, out)
         return out
-
-    def check_fits(self, n_nodes: int, n_features: int) -> None:
-        """Refuse arrays of other shapes, and features that are not there; see `NodeScorer`."""
-        expect_array(self.feature, "integer", (None, None), "feature")
-        n_trees, n_splits = self.feature.shape
-        expect_array(self.threshold, "float", (n_trees, n_splits), "threshold")
-        expect_array(self.value, "float", (n_trees, 2 * n_splits + 1), "value")
-        expect_offsets(self.tree_offsets, n_nodes, n_trees, "tree_offsets")
-        expect_indices(self.feature, -1, n_features, "feature")
-        for name in ("base", "scale"):
-            expect_array(getattr(self, name), "float", (n_nodes,), name)
-        expect_array(self.is_trained, "boolean", (n_nodes,), "is_trained")
 
     @cached_property
     def _ranks(self) -> Ranks:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._common.chunks import row_slices
 from dichotomies._common.parallel import run
 from dichotomies._kernels.newton.axes import Axes
 
@@ -24,12 +25,12 @@ def principal_axes(X: FloatArray, n_jobs: int | None) -> Axes:
     [(center, variance, basis)] = run(_find_axes, [(X,)], n_jobs=1)
     rows, single = np.empty(X.shape, dtype=np.float32), basis.astype(np.float32)
 
-    def turn(first: int) -> float:
-        centred = (X[first : first + _CHUNK] - center).astype(np.float32)
-        np.dot(centred, single, out=rows[first : first + _CHUNK])
+    def turn(part: slice) -> float:
+        centred = (X[part] - center).astype(np.float32)
+        np.dot(centred, single, out=rows[part])
         return float(np.einsum("ij,ij->i", centred, centred).max())
 
-    squares = run(turn, [(i,) for i in range(0, len(X), _CHUNK)], n_jobs=n_jobs, shared_memory=True)
+    squares = run(turn, [(part,) for part in row_slices(len(X), _CHUNK)], n_jobs=n_jobs, shared_memory=True)
     return Axes(
         rows, variance, basis, center @ basis, float(np.abs(center).max()), float(max(squares)) ** 0.5
     )

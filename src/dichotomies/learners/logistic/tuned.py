@@ -10,15 +10,16 @@ from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.context import Context
-from dichotomies.learners.base import LEARNERS, Learner, Unsupported, expect_fits
+from dichotomies._common.weights import row_weights
+from dichotomies.learners.base import LEARNERS, SCORER, Learner, Unsupported
 from dichotomies.learners.logistic.settings import Settings, check_class_weight
 from dichotomies.learners.logistic.training import NodeTraining
 from dichotomies.learners.logistic.tuning import chosen_strength
 from dichotomies.persistence import Estimator, savable
-from dichotomies.persistence.checks import expect_array
+from dichotomies.persistence.checks import Array, Size
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.tree import ClassTree
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _DEFAULT_CS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
-@savable("tuned-scorer")
+@savable("tuned-scorer", nodes=SCORER, C=Array("float", "n_nodes"), n_steps=Array("integer", "n_nodes"))
 @dataclass(frozen=True)
 class TunedScorer:
     """Trained nodes, each with the C it was trained with.
@@ -59,12 +60,6 @@ class TunedScorer:
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
         return self.nodes.pair_log_odds(X, rows, nodes)
-
-    def check_fits(self, n_nodes: int, n_features: int) -> None:
-        """Refuse to be for another tree or other rows; see `NodeScorer`."""
-        expect_fits(self.nodes, n_nodes, n_features)
-        expect_array(self.C, "float", (n_nodes,), "C")
-        expect_array(self.n_steps, "integer", (n_nodes,), "n_steps")
 
 
 @LEARNERS.register("tuned-logistic")
@@ -126,7 +121,13 @@ class TunedLogisticLearner(Learner):
         return chosen_strength(task.depth, self.Cs, results.nll, scored, per_depth=self.per_depth)
 
 
-@savable("tuned-logistic-regression", Estimator())
+@savable(
+    "tuned-logistic-regression",
+    Estimator(),
+    coef_=Array("float", 1, "n_features"),
+    intercept_=Array("float", 1),
+    n_features_in_=Size("n_features"),
+)
 class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression with an L2 penalty whose strength is chosen by out-of-fold log-loss.
 
@@ -216,7 +217,7 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
         self._check_two_classes(y)
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            weight = row_weights(sample_weight, X.shape[0])
         tree = ClassTree([1, 0], [0])  # class 1 on the left: log-odds of left are those of the second class
         task = NodeTask(Rows(X, codes, self.classes_, weight), tree)
         scorer = learner.fit(task, Context(check_random_state(self.random_state)))
@@ -264,12 +265,6 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
         is_second = self.decision_function(X) > 0
         labels: LabelArray = self.classes_[is_second.astype(np.intp)]
         return labels
-
-    def check_loaded(self) -> None:
-        """Refuse fitted attributes that do not fit together; see `dichotomies.persistence`."""
-        if hasattr(self, "coef_"):
-            expect_array(self.coef_, "float", (1, self.n_features_in_), "coef_")
-            expect_array(self.intercept_, "float", (1,), "intercept_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

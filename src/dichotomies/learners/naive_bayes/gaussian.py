@@ -15,7 +15,7 @@ from dichotomies._kernels.naive_bayes.moments import Moments, group_moments, lea
 from dichotomies.learners.base import Unsupported
 from dichotomies.learners.naive_bayes.priors import Prior
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import expect_array
+from dichotomies.persistence.checks import Array
 
 if TYPE_CHECKING:
     from dichotomies._common.context import Context
@@ -50,7 +50,15 @@ def _room(n_groups: int, n_features: int) -> Moments:
     return Moments(np.empty(n_groups), *np.empty((2, n_groups, n_features)))
 
 
-@savable("gaussian-nodes")
+@savable(
+    "gaussian-nodes",
+    center=Array("float", "n_nodes", "n_features"),
+    square=Array("float", "n_nodes", "n_features"),
+    linear=Array("float", "n_nodes", "n_features"),
+    constant=Array("float", "n_nodes"),
+    is_trained=Array("boolean", "n_nodes"),
+    shift=Array("float", "n_features"),
+)
 @dataclass(frozen=True)
 class GaussianNodes:
     """Nodes with a Gaussian for each side and feature.
@@ -109,14 +117,6 @@ class GaussianNodes:
         out = np.empty(len(rows))
         kernels.score_pairs(X, rows, nodes, self.scores, self.constant, out)
         return out
-
-    def check_fits(self, n_nodes: int, n_features: int) -> None:
-        """Refuse arrays of other shapes; see `NodeScorer`."""
-        for name in ("center", "square", "linear"):
-            expect_array(getattr(self, name), "float", (n_nodes, n_features), name)
-        expect_array(self.constant, "float", (n_nodes,), "constant")
-        expect_array(self.is_trained, "boolean", (n_nodes,), "is_trained")
-        expect_array(self.shift, "float", (n_features,), "shift")
 
 
 class Expanded(NamedTuple):

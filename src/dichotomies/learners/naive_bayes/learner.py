@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 
-from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, Wanted, expect_fits
+from dichotomies.learners.base import LEARNERS, SCORER, CrossFitted, Learner, Wanted
 from dichotomies.learners.naive_bayes.dense import DenseCounts
 from dichotomies.learners.naive_bayes.gaussian import GaussianMoments, GaussianRule
 from dichotomies.learners.naive_bayes.groups import Groups
 from dichotomies.learners.naive_bayes.smoothing import Smoothing
 from dichotomies.learners.naive_bayes.sparse import SparseCounts
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import expect_type
+from dichotomies.persistence.checks import Part
 
 if TYPE_CHECKING:
     from dichotomies._common.context import Context
@@ -128,7 +127,7 @@ class NaiveBayesLearner(Learner):
         return Binarised(self._rule, scorer)
 
 
-@savable("binarised")
+@savable("binarised", rule=Part(Smoothing), scorer=SCORER)
 @dataclass(frozen=True)
 class Binarised:
     """Nodes that look at whether features exceed a threshold."""
@@ -149,9 +148,3 @@ class Binarised:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
         asked, place = np.unique(rows, return_inverse=True)
         return self.scorer.pair_log_odds(self.rule.binarised(X[asked], np.float64), place, nodes)
-
-    def check_fits(self, n_nodes: int, n_features: int) -> None:
-        """Refuse to be for another tree or other rows; see `NodeScorer`."""
-        expect_fits(self.scorer, n_nodes, n_features)
-        expect_type(self.rule, Smoothing, "rule")
-        expect_type(self.rule.threshold, Real, "threshold")

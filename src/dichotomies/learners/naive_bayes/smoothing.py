@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ class Background(NamedTuple):
     of_side: FloatArray
 
 
-@savable("smoothing")
+@savable("smoothing", threshold=Real)  # without a threshold there is no need to save it
 @dataclass(frozen=True)
 class Smoothing:
     """How an estimator makes weights of counts.

@@ -1,0 +1,75 @@
+"""Files that are written as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def check_place(path: Path) -> None:
+    """Raise if no file can be moved to a place, or a device or a pipe there would be replaced."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the path of a file.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} to save {path.name} in; make it first.")
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is a device or a pipe, which a file would replace; give the path of a file.")
+
+
+@contextmanager
+def replaced_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """The path of a new file in the same folder that takes the place of `path` at the end of the block.
+
+    The file is flushed to the disk before, so that whatever happens, `path` is either what it was or the
+    whole new file. A file that is replaced keeps its permissions, and a link continues to point to it. If the
+    block raises, the new file is removed.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written, in a sentence, and of the kind that the cause is of.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from dichotomies._common.files import replaced_when_done
+    >>> with TemporaryDirectory() as folder:
+    ...     with replaced_when_done(Path(folder) / "a.txt") as unfinished:
+    ...         _ = unfinished.write_text("complete")
+    ...     (Path(folder) / "a.txt").read_text()
+    'complete'
+    """
+    target = Path(os.path.realpath(path))
+    check_place(target)
+    unfinished = target.with_name(f".dichotomies-{secrets.token_hex(8)}.part")
+    try:
+        yield unfinished
+        _flush(unfinished, os.O_RDWR)
+        if target.exists():
+            shutil.copymode(target, unfinished)
+        unfinished.replace(target)
+    except OSError as error:
+        reason = error.strerror or str(error).replace(str(unfinished), str(path))
+        raise type(error)(
+            f"{path} could not be written ({reason}); whatever was there is unchanged."
+        ) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    with suppress(OSError):  # not every system can flush a folder, and the file itself is safe already
+        _flush(target.parent, os.O_RDONLY)
+
+
+def _flush(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,22 @@
+"""Suggestions for names that are not known."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """A sentence that suggests the closest name, to be appended to another; empty if none is close.
+
+    Examples
+    --------
+    >>> from dichotomies._common.suggestions import did_you_mean
+    >>> did_you_mean("isotoni", ["platt", "isotonic"]), did_you_mean("x", ["platt"])
+    (" Did you mean 'isotonic'?", '')
+    """
+    close = get_close_matches(name, list(names), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,40 @@
+"""Weights of rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._common.typing import FloatArray
+
+
+def row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
+    """One weight per row, checked: finite, not negative, and not all zero; ones by default.
+
+    Examples
+    --------
+    >>> from dichotomies._common.weights import row_weights
+    >>> row_weights(None, 2), row_weights([1, 3], 2)
+    (array([1., 1.]), array([1., 3.]))
+    """
+    if n_rows == 0:
+        raise ValueError("There are no rows.")
+    if sample_weight is None or np.ndim(sample_weight) == 0:
+        weight = np.full(n_rows, 1.0 if sample_weight is None else sample_weight, dtype=np.float64)
+    else:
+        weight = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have one value for each of the {n_rows} rows, got shape {weight.shape}."
+        )
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(wrong):
+        first = f"sample_weight[{wrong[0]}] is {weight[wrong[0]]:g}"
+        raise ValueError(f"sample_weight must be finite and not negative, but {first}.")
+    if not weight.any():
+        raise ValueError("sample_weight must not be zero for all rows.")
+    return weight
