@@ -18,7 +18,7 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Part
 
 if TYPE_CHECKING:
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.base import NodeScorer
     from dichotomies.rows import NodeTask
