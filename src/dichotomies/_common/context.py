@@ -1,4 +1,4 @@
-"""`Context`: random numbers, workers and progress reports, for everything that one call of `fit` does."""
+"""`Context`: random numbers, workers and progress reports of one call of `fit`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Context:
     Attributes
     ----------
     rng : RandomState
-        Source of all randomness; None where nothing is random.
+        Source of all randomness; None if nothing is random.
     n_jobs : int or None
         Number of workers, as everywhere in scikit-learn. No result depends on it.
     verbose : bool
@@ -30,7 +30,7 @@ class Context:
     title: str = ""
 
     def titled(self, title: str) -> Context:
-        """Copy with a longer prefix."""
+        """Copy with a longer title prefix."""
         return replace(self, title=self.title + title)
 
     def progress(self, work: str) -> Progress | None:
