@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import check_estimator
 
-from dichotomies._common.context import Context
+from dichotomies._common.parallel import Context
 from dichotomies._kernels.newton.axes import pull
 from dichotomies.learners import GenericLearner, Wanted, choose
 from dichotomies.learners.logistic import LogisticLearner, TunedLogisticLearner, TunedLogisticRegression

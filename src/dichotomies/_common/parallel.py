@@ -1,10 +1,11 @@
-"""Parallel loops: joblib as the user configured it, one BLAS thread per task, and progress reports."""
+"""Parallel loops with one BLAS thread per task, progress reports, and the `Context` of a call."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -162,3 +163,33 @@ class Progress:
         end = "\n" if fraction >= 1 or not tty else ""
         sys.stderr.write(("\r" + line.ljust(72) if tty else line) + end)
         sys.stderr.flush()
+
+
+@dataclass(frozen=True)
+class Context:
+    """Random numbers, workers and progress reports of one call.
+
+    Attributes
+    ----------
+    rng : RandomState
+        Source of all randomness; None if nothing is random.
+    n_jobs : int or None
+        Number of workers, as everywhere in scikit-learn. No result depends on it.
+    verbose : bool
+        Report progress on stderr.
+    title : str
+        Prefix of every progress report, such as ``"tree 2 of 10: "``.
+    """
+
+    rng: Any = None
+    n_jobs: int | None = None
+    verbose: bool = False
+    title: str = ""
+
+    def titled(self, title: str) -> Context:
+        """Copy with a longer title prefix."""
+        return replace(self, title=self.title + title)
+
+    def progress(self, work: str) -> Progress | None:
+        """Progress report on some work; None if not verbose."""
+        return Progress(self.title + work) if self.verbose else None

@@ -17,7 +17,7 @@ from dichotomies.persistence.checks import Part, Such
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.rows import NodeTask
 

@@ -26,7 +26,7 @@ from dichotomies.persistence.checks import Each, Part
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.rows import NodeTask
 

@@ -13,7 +13,7 @@ from dichotomies.learners.boosting.estimators import HistAdaBoostClassifier, His
 from dichotomies.learners.boosting.trees import BoostedTrees, Ranges
 
 if TYPE_CHECKING:
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._kernels.boosting.ensembles import Bins
     from dichotomies.rows import NodeTask
 

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dichotomies._common.context import Context
+from dichotomies._common.parallel import Context
 from dichotomies._common.weights import row_weights
 from dichotomies.learners.base import LEARNERS, SCORER, Learner, Unsupported
 from dichotomies.learners.logistic.settings import Settings, check_class_weight

@@ -17,7 +17,7 @@ from dichotomies.learners.weights import SparseWeights
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.learners.naive_bayes.groups import Sides
     from dichotomies.learners.naive_bayes.sparse import SparseCounts

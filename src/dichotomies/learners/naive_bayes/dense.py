@@ -14,7 +14,7 @@ from dichotomies._kernels.weights import score_own_rows
 from dichotomies.learners.weights import DenseWeights
 
 if TYPE_CHECKING:
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import FloatArray
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
     from dichotomies.learners.naive_bayes.smoothing import Smoothing

@@ -18,7 +18,7 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array
 
 if TYPE_CHECKING:
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups
     from dichotomies.rows import NodeTask
@@ -219,7 +219,7 @@ class GaussianMoments:
 
     @cached_property
     def _leaves_and_nodes(self) -> tuple[Moments, Moments]:
-        """Memory that all folds share, because allocating it anew costs more than the sums."""
+        """Memory that all folds share, because allocating it costs more than the sums."""
         tree, n_features = self.groups.task.tree, len(self.shift)
         return _allocate(tree.n_classes, n_features), _allocate(tree.n_nodes, n_features)
 

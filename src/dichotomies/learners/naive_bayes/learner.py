@@ -18,7 +18,7 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Part
 
 if TYPE_CHECKING:
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.base import NodeScorer
     from dichotomies.rows import NodeTask
@@ -42,7 +42,7 @@ class Statistics(Protocol):
     ) -> tuple[FloatArray, NodeScorer | None]:
         """Out-of-fold scores of `task.own_pairs()`.
 
-        Where `with_full`, also the nodes trained on all rows, from the same sums.
+        If `with_full`, also the nodes trained on all rows, from the same sums.
         """
 
 

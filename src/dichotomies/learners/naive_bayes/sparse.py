@@ -16,7 +16,7 @@ from dichotomies.learners.naive_bayes.bottom_up import BottomUpPass, RequestedOu
 from dichotomies.learners.naive_bayes.groups import take_segments
 
 if TYPE_CHECKING:
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
     from dichotomies.learners.naive_bayes.smoothing import Background, Smoothing
