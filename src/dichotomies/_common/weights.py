@@ -1,4 +1,4 @@
-"""Weights of rows."""
+"""Validation of sample weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
-    """One weight per row, checked: finite, not negative, and not all zero; ones by default.
+    """Validate sample weights: one per row, finite, not negative, and not all zero; ones by default.
 
     Examples
     --------

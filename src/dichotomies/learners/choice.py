@@ -1,4 +1,4 @@
-"""Which learner trains the nodes: the fastest that gives what the user's estimator would."""
+"""Choice of the learner: the fastest one that gives the results of one clone per node."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dichotomies.learners.generic import GenericLearner
 
 
 def choose(estimator: Any, name: str = "auto", *, calibrated: bool = False) -> Learner:
-    """The learner for an estimator.
+    """Choose the learner for an estimator.
 
     Parameters
     ----------
     estimator : scikit-learn classifier
     name : str
         "auto" takes the learner that recognises the estimator, or else one clone per node, with the reason
-        in its description; any other name is that learner, or an error that says why it cannot be.
+        in its description. Any other name requires that learner, and raises if it cannot train the estimator.
     calibrated : bool
-        Whether answers will be calibrated; if not, the estimator must give probabilities.
+        True if scores will be calibrated; otherwise the estimator must have `predict_proba`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Models as files: arrays in safetensors, the rest in versioned JSON; loading runs no code from the file."""
+"""Model files: arrays in safetensors, the rest in versioned JSON; loading runs no code from the file."""
 
 from dichotomies.persistence.catalogue import CATALOGUE, Estimator, savable
 from dichotomies.persistence.errors import ModelFileError
