@@ -81,7 +81,9 @@ def draw(by_call: dict[str, set[tuple[str, str]]]) -> None:
         line = (import_module(f"dichotomies.{name}").__doc__ or "").partition("\n")[0]
         axes.text(x, y + 0.07, f"{name}/", ha="center", va="center", weight="bold")
         axes.text(x, y - 0.1, _wrapped(line), ha="center", va="center", size=6.5)
-        box = plt.Rectangle((x - WIDTH / 2, y - HEIGHT / 2), WIDTH, HEIGHT, fc="white", ec="#555555", zorder=2)
+        box = plt.Rectangle(
+            (x - WIDTH / 2, y - HEIGHT / 2), WIDTH, HEIGHT, fc="white", ec="#555555", zorder=2
+        )
         axes.add_patch(box)
     for text in axes.texts:
         text.set_zorder(3)
@@ -96,7 +98,9 @@ def _arrow(axes: Any, caller: str, callee: str, colour: str, shift: float) -> No
     (x0, y0), (x1, y1) = ROOMS[caller], ROOMS[callee]
     up = 1 if y1 > y0 else -1 if y1 < y0 else 0
     start = (x0 + shift, y0 + up * HEIGHT / 2) if up else (x0 + (WIDTH / 2) * (1 if x1 > x0 else -1), y0)
-    end = (x1 + shift, y1 - up * HEIGHT / 2) if up else (x1 - (WIDTH / 2) * (1 if x1 > x0 else -1), y1 + shift)
+    end = (
+        (x1 + shift, y1 - up * HEIGHT / 2) if up else (x1 - (WIDTH / 2) * (1 if x1 > x0 else -1), y1 + shift)
+    )
     style = {"arrowstyle": "-|>", "color": colour, "lw": 1.1, "alpha": 0.8, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", xy=end, xytext=start, arrowprops=style, zorder=1)
 
@@ -114,7 +118,9 @@ def main() -> None:
     """Trace fit and predict_proba, and draw."""
     X, y = load_digits(return_X_y=True)
     clf = NestedDichotomyClassifier(internal_calibration="platt", random_state=0).fit(X / 16, y)
-    draw({"fit": edges(lambda: clf.fit(X / 16, y)), "predict_proba": edges(lambda: clf.predict_proba(X / 16))})
+    draw(
+        {"fit": edges(lambda: clf.fit(X / 16, y)), "predict_proba": edges(lambda: clf.predict_proba(X / 16))}
+    )
 
 
 if __name__ == "__main__":
