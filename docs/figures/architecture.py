@@ -24,16 +24,16 @@ PACKAGE = Path(dichotomies.__file__).parent
 #: Rooms with their places: column and row.
 ROOMS = {
     "estimators": (1.0, 4),
-    "training": (0.35, 3),
-    "inference": (1.65, 3),
+    "training": (0.45, 3),
+    "inference": (1.55, 3),
     "structures": (0.0, 2),
     "learners": (1.0, 2),
     "calibrators": (2.0, 2),
-    "rows": (0.35, 1),
-    "tree": (1.65, 1),
+    "rows": (0.45, 1),
+    "tree": (1.55, 1),
     "_kernels": (1.0, 0),
 }
-WIDTH, HEIGHT = 0.62, 0.5
+WIDTH, HEIGHT = 0.84, 0.58
 COLOURS = {"fit": "#1f6feb", "predict_proba": "#d1601f"}
 
 
@@ -58,7 +58,8 @@ def edges(call: Callable[[], Any]) -> set[tuple[str, str]]:
         if event == "call" and path.is_relative_to(PACKAGE):
             callee = path.relative_to(PACKAGE).parts[0]
             caller = room(frame.f_back)
-            if callee in ROOMS and caller is not None and caller != callee:
+            # a call upwards is a callback of the room above
+            if callee in ROOMS and caller is not None and caller != callee and _is_above(caller, callee):
                 found.add((caller, callee))
 
     sys.setprofile(note)
@@ -69,25 +70,29 @@ def edges(call: Callable[[], Any]) -> set[tuple[str, str]]:
     return found
 
 
+def _is_above(caller: str, callee: str) -> bool:
+    return ROOMS[caller][1] >= ROOMS[callee][1]
+
+
 def draw(by_call: dict[str, set[tuple[str, str]]]) -> None:
     """Draw the rooms with the first line of their docstrings, and an arrow for each pair."""
     mpl.rcParams.update({"svg.hashsalt": "dichotomies", "svg.fonttype": "none", "font.size": 9})
-    figure, axes = plt.subplots(figsize=(9, 6.2))
+    figure, axes = plt.subplots(figsize=(9.5, 6.8))
     for number, (call, pairs) in enumerate(by_call.items()):
         for caller, callee in sorted(pairs):
             _arrow(axes, caller, callee, COLOURS[call], (number - 0.5) * 0.09)
         axes.plot([], [], color=COLOURS[call], label=f"calls during {call}")
     for name, (x, y) in ROOMS.items():
         line = (import_module(f"dichotomies.{name}").__doc__ or "").partition("\n")[0]
-        axes.text(x, y + 0.07, f"{name}/", ha="center", va="center", weight="bold")
-        axes.text(x, y - 0.1, _wrapped(line), ha="center", va="center", size=6.5)
+        axes.text(x, y + 0.14, f"{name}/", ha="center", va="center", weight="bold")
+        axes.text(x, y - 0.09, _wrapped(line), ha="center", va="center", size=6.5)
         box = plt.Rectangle(
             (x - WIDTH / 2, y - HEIGHT / 2), WIDTH, HEIGHT, fc="white", ec="#555555", zorder=2
         )
         axes.add_patch(box)
     for text in axes.texts:
         text.set_zorder(3)
-    axes.set(xlim=(-0.4, 2.4), ylim=(-0.4, 4.4))
+    axes.set(xlim=(-0.5, 2.5), ylim=(-0.4, 4.4))
     axes.axis("off")
     axes.legend(loc="upper left", frameon=False)
     target = Path(__file__).with_name("architecture.svg")

@@ -3,20 +3,20 @@
 from dichotomies.diagnostics.classes import ClassCalibration, class_calibration
 from dichotomies.diagnostics.confusion import ConfusedPairs, confused_pairs
 from dichotomies.diagnostics.depth import CutStage, DepthCuts, depth_cuts
+from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
 from dichotomies.diagnostics.groups import GroupPredictions, predict_groups
 from dichotomies.diagnostics.ledger import Ledger, ledger
 from dichotomies.diagnostics.reliability import Reliability
-from dichotomies.diagnostics.tables import Table
 
 __all__ = [
     "ClassCalibration",
     "ConfusedPairs",
     "CutStage",
     "DepthCuts",
+    "DiagnosticTable",
     "GroupPredictions",
     "Ledger",
     "Reliability",
-    "Table",
     "class_calibration",
     "confused_pairs",
     "depth_cuts",

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
 from dichotomies.diagnostics.probabilities import Predictions
 from dichotomies.diagnostics.reliability import Reliability
-from dichotomies.diagnostics.tables import Table
 from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges, sums_by_index
 from dichotomies.metrics.reliability import wilson_interval
 
@@ -64,18 +64,18 @@ class ClassCalibration:
         below, above = self.precision_lower - self.confidence, self.confidence - self.precision_upper
         return np.nan_to_num(np.maximum(np.maximum(below, above), 0.0))
 
-    def worst(self, top: int = 20) -> Table:
+    def worst(self, top: int = 20) -> DiagnosticTable:
         """Classes with the largest `excess`, then those with the widest gap."""
         gap = np.nan_to_num(np.abs(self.confidence - self.precision))
         order = np.lexsort((-gap, -self.excess))[:top]
-        return Table({name: column[order] for name, column in self.to_table().columns.items()})
+        return DiagnosticTable({name: column[order] for name, column in self.to_table().columns.items()})
 
-    def to_table(self) -> Table:
+    def to_table(self) -> DiagnosticTable:
         """Return a table with one row per class."""
         names = ("rows", "expected_rows", "answered", "confidence", "precision")
         columns = {"class": self.classes, **{name: getattr(self, name) for name in names}}
         bounds = {"precision_lower": self.precision_lower, "precision_upper": self.precision_upper}
-        return Table({**columns, **bounds, "ece": self.ece, "excess": self.excess})
+        return DiagnosticTable({**columns, **bounds, "ece": self.ece, "excess": self.excess})
 
 
 def class_calibration(

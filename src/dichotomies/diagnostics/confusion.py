@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
 from dichotomies.diagnostics.evaluated_model import EvaluatedModel
-from dichotomies.diagnostics.tables import Table
 from dichotomies.metrics.binning import sums_by_index
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ class ConfusedPairs:
     def __len__(self) -> int:
         return len(self.first)
 
-    def to_table(self) -> Table:
+    def to_table(self) -> DiagnosticTable:
         """Return a table with one row per pair."""
-        return Table(dict(vars(self)))
+        return DiagnosticTable(dict(vars(self)))
 
 
 def confused_pairs(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
 from dichotomies.diagnostics.evaluated_model import EvaluatedModel
 from dichotomies.diagnostics.groups import Branches
 from dichotomies.diagnostics.reliability import Reliability
-from dichotomies.diagnostics.tables import Table
 from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class DepthCuts:
     before: CutStage
     after: CutStage | None
 
-    def to_table(self) -> Table:
+    def to_table(self) -> DiagnosticTable:
         """Return a table with one row per depth."""
         columns: dict[str, Any] = {"depth": self.depths, "n_groups": self.n_groups}
         for name, stage in (("before", self.before), ("after", self.after)):
@@ -109,7 +109,7 @@ class DepthCuts:
                     f"ece_top_label_{name}": stage.ece_top_label,
                     f"ece_pooled_{name}": stage.ece_pooled,
                 }
-        return Table(columns)
+        return DiagnosticTable(columns)
 
 
 def depth_cuts(

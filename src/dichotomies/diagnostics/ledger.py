@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.calibrators.binary import BINARY, Segments, cross_fitted_log_odds, row_nll
+from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
 from dichotomies.diagnostics.evaluated_model import EvaluatedModel
 from dichotomies.diagnostics.node_scores import node_scores
-from dichotomies.diagnostics.tables import Table
 from dichotomies.inference.scorers import MOST_LOG_ODDS
 from dichotomies.metrics.binning import sums_by_index
 
@@ -102,11 +102,11 @@ class Ledger:
 
     # ------------------------------------------------------------------ tables
 
-    def by_node(self) -> Table:
+    def by_node(self) -> DiagnosticTable:
         """Return a table with one row per node, in level order, with the NLL per row that reaches it."""
         return self._table({"node": np.arange(self.tree.n_nodes), "depth": self.depth}, self._amounts())
 
-    def by_depth(self) -> Table:
+    def by_depth(self) -> DiagnosticTable:
         """Return a table with one row per depth: the sums over its nodes."""
         n_depths = int(self.depth[-1]) + 1
         amounts = self._amounts()
@@ -115,9 +115,9 @@ class Ledger:
         # a row reaches at most one node of a depth
         squares = sums_by_index(self.depth, self.mean_square, n_depths)
         error = self._error(squares, sums["nll"])
-        return Table({**self._table(lead, sums).columns, "standard_error": error})
+        return DiagnosticTable({**self._table(lead, sums).columns, "standard_error": error})
 
-    def by_subtree(self) -> Table:
+    def by_subtree(self) -> DiagnosticTable:
         """Return a table with one row per node: the sums over its subtree."""
         amounts = self._amounts()
         sums = np.column_stack([amounts[name] for name in amounts if name != "rows"])
@@ -128,7 +128,7 @@ class Ledger:
         lead = {"node": np.arange(self.tree.n_nodes), "depth": self.depth, "n_classes": self.n_classes}
         return self._table(lead, summed)
 
-    def next_nat(self, top: int = 10, by: str = "nll") -> Table:
+    def next_nat(self, top: int = 10, by: str = "nll") -> DiagnosticTable:
         """Return the nodes with the largest potential for improvement.
 
         Parameters
@@ -141,7 +141,7 @@ class Ledger:
 
         Returns
         -------
-        Table
+        DiagnosticTable
             The columns of `by_node`, the number of classes on either side of the node, and its fraction of
             the total.
         """
@@ -150,7 +150,7 @@ class Ledger:
             raise ValueError(f"Nodes are ordered by 'nll', 'recoverable' or 'nll_per_row', not by {by!r}.")
         sides = {"n_left": self.tree.split - self.tree.start, "n_right": self.tree.stop - self.tree.split}
         share = self.nll / self.total if self.total > 0 else np.zeros_like(self.nll)
-        return Table({**table.columns, **sides, "share": share}).top(top, by=by)
+        return DiagnosticTable({**table.columns, **sides, "share": share}).top(top, by=by)
 
     def _amounts(self) -> dict[str, FloatArray]:
         amounts = {"rows": self.rows, "nll": self.nll, "recoverable": self.recoverable}
@@ -158,12 +158,12 @@ class Ledger:
             amounts |= {"raw_nll": self.raw_nll, "internal_gain": self.raw_nll - self.nll}
         return amounts
 
-    def _table(self, lead: dict[str, Any], amounts: dict[str, FloatArray]) -> Table:
+    def _table(self, lead: dict[str, Any], amounts: dict[str, FloatArray]) -> DiagnosticTable:
         per_row = np.zeros_like(amounts["nll"])
         np.divide(
             amounts["nll"] * self.class_rows.sum(), amounts["rows"], out=per_row, where=amounts["rows"] > 0
         )
-        return Table({**lead, **amounts, "nll_per_row": per_row})
+        return DiagnosticTable({**lead, **amounts, "nll_per_row": per_row})
 
 
 def ledger(clf: Any, X: Matrix, y: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None) -> Ledger:

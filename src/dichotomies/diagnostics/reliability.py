@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.diagnostics.tables import Table
+from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
 from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges
 from dichotomies.metrics.reliability import wilson_interval
 
@@ -81,10 +81,10 @@ class Reliability:
         """Wilson confidence interval of `observed`; NaN for empty bins."""
         return wilson_interval(self.hit, self.count, level)
 
-    def to_table(self) -> Table:
+    def to_table(self) -> DiagnosticTable:
         """Return a table with one row per bin (of a single curve)."""
         lower, upper = self.interval()
-        return Table(
+        return DiagnosticTable(
             {
                 "from": self.edges[:-1],
                 "to": self.edges[1:],

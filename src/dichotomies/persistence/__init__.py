@@ -2,6 +2,6 @@
 
 from dichotomies.persistence.catalogue import CATALOGUE, Estimator, savable
 from dichotomies.persistence.errors import ModelFileError
-from dichotomies.persistence.files import load, save
+from dichotomies.persistence.save_load import load, save
 
 __all__ = ["CATALOGUE", "Estimator", "ModelFileError", "load", "savable", "save"]

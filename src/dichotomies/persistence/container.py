@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dichotomies._common.files import replaced_when_done
+from dichotomies._common.atomic_files import replaced_when_done
 from dichotomies.persistence.errors import MissingExtraError, ModelFileError, extra
 
 if TYPE_CHECKING:

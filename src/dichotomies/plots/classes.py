@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dichotomies._common.typing import Matrix
-    from dichotomies.diagnostics import Table
+    from dichotomies.diagnostics import DiagnosticTable
 
 _LABEL_LENGTH = 28
 
@@ -36,7 +36,7 @@ class ClassCalibrationDisplay:
         The classes, and the number of predictions of each.
     figure_ : matplotlib figure
         The figure.
-    worst_ : Table
+    worst_ : DiagnosticTable
         The classes shown, from the top down.
 
     Examples
@@ -54,7 +54,7 @@ class ClassCalibrationDisplay:
     ax_: Any
     counts_ax_: Any
     figure_: Any
-    worst_: Table
+    worst_: DiagnosticTable
 
     def __init__(self, calibration: ClassCalibration) -> None:
         self.calibration = calibration

@@ -1,4 +1,4 @@
-"""Tables of the report: poorly calibrated classes, confused pairs, confident mistakes; all cells are text."""
+"""Lists of the report: poorly calibrated classes, confused pairs, confident mistakes; all cells are text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Table`: named columns of equal length, with a text representation and conversion to data frames."""
+"""`DiagnosticTable`: named columns of equal length, with a text representation and conversion to data frames."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SHOWN_ROWS = 20
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class DiagnosticTable:
     """Named columns of equal length.
 
     Examples
     --------
-    >>> from dichotomies.diagnostics import Table
-    >>> table = Table({"depth": [0, 1], "nll": [0.25, 0.5]})
+    >>> from dichotomies.diagnostics import DiagnosticTable
+    >>> table = DiagnosticTable({"depth": [0, 1], "nll": [0.25, 0.5]})
     >>> table
     depth     nll
         0  0.2500
@@ -50,10 +50,10 @@ class Table:
         for row in zip(*values, strict=True):
             yield dict(zip(self.columns, row, strict=True))
 
-    def top(self, n: int, by: str) -> Table:
+    def top(self, n: int, by: str) -> DiagnosticTable:
         """Return the `n` rows with the largest values of a column, largest first."""
         order = np.argsort(-self[by], kind="stable")[:n]
-        return Table({name: column[order] for name, column in self.columns.items()})
+        return DiagnosticTable({name: column[order] for name, column in self.columns.items()})
 
     def to_pandas(self) -> Any:
         """Convert to a pandas data frame."""

@@ -40,7 +40,7 @@ def replaced_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from dichotomies._common.files import replaced_when_done
+    >>> from dichotomies._common.atomic_files import replaced_when_done
     >>> with TemporaryDirectory() as folder:
     ...     with replaced_when_done(Path(folder) / "a.txt") as unfinished:
     ...         _ = unfinished.write_text("complete")
