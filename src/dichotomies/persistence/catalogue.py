@@ -172,6 +172,8 @@ class Catalogue:
 
     def name_of(self, cls: type) -> str | None:
         """The name of a class, which must be the very class and not one derived from it."""
+        if cls not in self._names:
+            self.names()  # imports the modules that may register it
         if cls in self._names:
             return self._names[cls]
         for prefix, (registry, _) in self._families.items():

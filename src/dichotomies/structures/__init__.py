@@ -4,3 +4,5 @@ from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, Tree
 from dichotomies.structures.fixed import FixedTree, resolve
 
 __all__ = ["STRUCTURES", "FixedTree", "GrowingTask", "Structure", "TreeJudge", "resolve"]
+
+__getattr__, __dir__ = STRUCTURES.exports(__all__)
