@@ -24,6 +24,7 @@ from dichotomies import (
 )
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
+from dichotomies.learners import LEARNERS
 from dichotomies.structures import STRUCTURES, FixedTree
 from dichotomies.tables import Table, TableModel
 
@@ -44,6 +45,11 @@ ESTIMATORS = {
     "clones logistic": LogisticRegression(),
     "clones boosting": HistGradientBoostClassifier(4, max_depth=2),
     "clones tuned": TunedLogisticRegression(Cs=[0.1, 1.0]),
+}
+ESTIMATORS |= {
+    f"{name} {kind.__name__}": kind()
+    for name in LEARNERS.names()
+    for kind in set(LEARNERS.get(name).trains.values()) - {type(each) for each in ESTIMATORS.values()}
 }
 
 

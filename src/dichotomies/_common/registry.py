@@ -75,6 +75,22 @@ class Registry(Generic[T]):
             f"Expected a {self.kind}: one of {self.names()} or a {kind.__name__} object, got {given!r}."
         )
 
+    def exports(self, public: list[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+        """Make ``__getattr__`` and ``__dir__`` of the package: `public` and the registered classes.
+
+        The modules are imported when one of their classes is first used.
+        """
+
+        def by_class() -> dict[str, Any]:
+            return {cls.__name__: cls for cls in map(self.get, self.names())}
+
+        def find(name: str) -> Any:
+            if name not in by_class():
+                raise AttributeError(f"module {self._package!r} has no attribute {name!r}")
+            return by_class()[name]
+
+        return find, lambda: sorted({*public, *by_class()})
+
     def summaries(self) -> dict[str, str]:
         """The first line of each class's docstring, by name."""
         return {name: (getdoc(self._classes[name]) or "").partition("\n")[0] for name in self.names()}

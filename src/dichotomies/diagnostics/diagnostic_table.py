@@ -1,4 +1,4 @@
-"""`DiagnosticTable`: named columns of equal length, with a text representation and conversion to data frames."""
+"""`DiagnosticTable`: named columns of equal length, printable and convertible to data frames."""
 
 from __future__ import annotations
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from dichotomies._common.parallel import even_batches, run
 from dichotomies._common.registry import Registry
-from dichotomies.persistence import CATALOGUE
+from dichotomies.persistence import CATALOGUE, Parameters, savable
 from dichotomies.persistence.checks import Part, Such
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
@@ -88,6 +88,10 @@ class Learner(ABC):
     Every subclass gives the results of `GenericLearner`, one clone per node, only faster.
     """
 
+    #: Classes of estimators that the learner trains, by their names on the command line. Those of
+    #: scikit-learn are saved by their parameters; classes derived from them are left to the clones.
+    trains: ClassVar[Mapping[str, type]] = {}
+
     #: True if scores are log-odds; False if they are of any scale.
     gives_probabilities = True
 
@@ -97,15 +101,20 @@ class Learner(ABC):
     #: True if training takes microseconds per row and node, so that comparing several trees is cheap.
     is_quick = False
 
+    def __init_subclass__(cls) -> None:
+        for kind in cls.trains.values():
+            if kind.__module__.startswith("sklearn."):
+                savable(f"sklearn/{kind.__name__}", Parameters())(kind)
+
     @classmethod
     @abstractmethod
-    def recognise(cls, estimator: Any) -> Self | None:
-        """Return a learner that trains nodes as this estimator would; None if it is of another kind.
+    def recognise(cls, estimator: Any) -> Self:
+        """Return a learner that trains nodes as this estimator would, which is of a class in `trains`.
 
         Raises
         ------
         Unsupported
-            If the estimator is of the right kind, but has parameters that this learner cannot honour.
+            If the estimator has parameters that this learner cannot honour.
         """
 
     @property

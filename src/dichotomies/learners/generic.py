@@ -6,18 +6,14 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
-from inspect import signature
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn import config_context, get_config
+from sklearn import config_context
 from sklearn.base import clone, is_classifier
-from sklearn.ensemble._forest import ForestClassifier
-from sklearn.pipeline import Pipeline
-from sklearn.tree import BaseDecisionTree
-from sklearn.utils.validation import has_fit_parameter
 
 from dichotomies._common.parallel import even_batches, run
+from dichotomies.learners.accepted import takes_weight
 from dichotomies.learners.base import LEARNERS, Learner
 from dichotomies.learners.fitted_node import FittedNode
 from dichotomies.persistence import savable
@@ -178,14 +174,6 @@ def _fit_batch(learner: GenericLearner, task: NodeTask, nodes: range, seeds: Int
     return fitted
 
 
-def takes_weight(estimator: Any) -> bool:
-    """Return True if an estimator can be fitted with weights; with metadata routing, fit will tell."""
-    if has_fit_parameter(estimator, "sample_weight") or get_config()["enable_metadata_routing"]:
-        return True
-    passes_on = any(p.kind is p.VAR_KEYWORD for p in signature(estimator.fit).parameters.values())
-    return passes_on and not isinstance(estimator, Pipeline)
-
-
 def _open_seeds(estimator: Any) -> list[str]:
     """Names of all nested ``random_state`` parameters that are None."""
     params = estimator.get_params(deep=True)
@@ -211,12 +199,3 @@ def _check_scores(estimator: Any, calibrated: bool) -> None:
             f"{name} has no predict_proba, so it cannot say how likely each side of a node is. Choose a "
             "classifier that can, or make probabilities of its scores: internal_calibration='platt'."
         )
-
-
-def input_dtypes(estimator: Any) -> list[type]:
-    """Dtypes of X that a learner accepts; anything else is converted once to the first of them."""
-    return [np.float32] if isinstance(estimator, _SINGLE_PRECISION) else [np.float64, np.float32]
-
-
-#: Estimators that convert X to single precision themselves, and would do so again at every node.
-_SINGLE_PRECISION = (BaseDecisionTree, ForestClassifier)

@@ -171,6 +171,8 @@ class Catalogue:
 
     def name_of(self, cls: type) -> str | None:
         """Return the name of a class, None if it is not registered; a subclass has no name of its own."""
+        if cls not in self._names:
+            self.names()  # imports the modules that may register it
         if cls in self._names:
             return self._names[cls]
         for prefix, (registry, _) in self._families.items():

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.pipeline import Pipeline
 
 from dichotomies.persistence.catalogue import Parameters, savable
@@ -20,17 +18,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-for _cls in (
-    LogisticRegression,
-    GaussianNB,
-    MultinomialNB,
-    ComplementNB,
-    BernoulliNB,
-    KFold,
-    StratifiedKFold,
-    FrozenEstimator,
-    Pipeline,
-):
+for _cls in (KFold, StratifiedKFold, FrozenEstimator, Pipeline):
     savable(f"sklearn/{_cls.__name__}", Parameters())(_cls)
 
 

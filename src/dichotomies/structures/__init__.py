@@ -3,3 +3,5 @@
 from dichotomies.structures.base import STRUCTURES, FixedTree, GrowingTask, Structure, TreeJudge, resolve
 
 __all__ = ["STRUCTURES", "FixedTree", "GrowingTask", "Structure", "TreeJudge", "resolve"]
+
+__getattr__, __dir__ = STRUCTURES.exports(__all__)

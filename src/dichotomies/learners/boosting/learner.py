@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -35,14 +35,14 @@ class BoostingLearner(Learner):
     estimator : HistAdaBoostClassifier or HistGradientBoostClassifier
     """
 
+    trains: ClassVar = {"adaboost": HistAdaBoostClassifier, "gradient-boosting": HistGradientBoostClassifier}
+
     def __init__(self, estimator: HistAdaBoostClassifier | HistGradientBoostClassifier) -> None:
         self.estimator = estimator
 
     @classmethod
-    def recognise(cls, estimator: Any) -> Self | None:
+    def recognise(cls, estimator: Any) -> Self:
         """Recognise the two histogram boosters, not scikit-learn's AdaBoost, which breaks ties at random."""
-        if type(estimator) not in (HistAdaBoostClassifier, HistGradientBoostClassifier):
-            return None
         estimator._validate_params()
         return cls(estimator)
 

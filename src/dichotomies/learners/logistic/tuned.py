@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, log_expit
@@ -60,65 +60,6 @@ class TunedScorer:
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
         return self.nodes.pair_log_odds(X, rows, nodes)
-
-
-@LEARNERS.register("tuned-logistic")
-@dataclass(frozen=True)
-class TunedLogisticLearner(Learner):
-    """Logistic regression whose C is chosen at each node, or each depth, by out-of-fold loss.
-
-    In cross-fitting, each fold's model chooses its own C on its training rows, so that out-of-fold scores
-    depend on the scored row neither through the model nor through C.
-    """
-
-    nodes_are_independent = False  # the choice of C pools losses over nodes
-
-    Cs: FloatArray
-    per_depth: bool
-    cv: Any
-    settings: Settings
-    seed: Any = None
-
-    @classmethod
-    def recognise(cls, estimator: Any) -> Self | None:
-        """Recognise a `TunedLogisticRegression`."""
-        if type(estimator) is not TunedLogisticRegression:
-            return None
-        grid = np.unique(np.asarray(estimator.Cs, dtype=np.float64))
-        if not len(grid) or not (np.isfinite(grid) & (grid > 0)).all():
-            raise ValueError(f"Cs must be positive, finite numbers, got {estimator.Cs!r}.")
-        if estimator.per not in ("node", "depth"):
-            raise ValueError(f"per must be 'node' or 'depth', got {estimator.per!r}.")
-        check_class_weight(estimator.class_weight)
-        settings = Settings(
-            free_intercept=bool(estimator.fit_intercept),
-            intercept_scale=0.0,
-            class_weight=estimator.class_weight,
-            tol=estimator.tol,
-            max_iter=estimator.max_iter,
-        )
-        return cls(grid, estimator.per == "depth", estimator.cv, settings, estimator.random_state)
-
-    @property
-    def description(self) -> str:
-        """One line for users: the name of the learner and its method."""
-        per = "depth" if self.per_depth else "node"
-        return f"tuned-logistic: Newton's method for all nodes together, C chosen per {per}"
-
-    def fit(self, task: NodeTask, context: Context) -> TunedScorer:
-        """Choose each node's C and train it."""
-        rng = context.rng if self.seed is None else check_random_state(self.seed)
-        C = self._choose(task.prepared(), fold_of_rows(task.rows.codes, self.cv, rng), context)
-        trained = NodeTraining(task, self.settings, C[:, None], None, 1, context).run()
-        return TunedScorer(trained.members[0], C, trained.results.n_steps[0])
-
-    def _choose(self, task: NodeTask, folds: IntArray, context: Context) -> FloatArray:
-        grid = np.tile(self.Cs, (task.n_nodes, 1))
-        training = NodeTraining(task, self.settings, grid, folds, 0, context.titled("choosing C, "))
-        results = training.run().results
-        segments = task.segments(results.scores)
-        scored = segments.sums(np.where(np.isnan(results.scores), 0.0, 1.0))
-        return choose_strength(task.depth, self.Cs, results.nll, scored, per_depth=self.per_depth)
 
 
 @savable(
@@ -231,7 +172,6 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
             learner = TunedLogisticLearner.recognise(self)
         except Unsupported as reason:
             raise ValueError(f"{type(self).__name__} cannot be trained, because {reason}.") from None
-        assert learner is not None
         return replace(learner, settings=replace(learner.settings, tol=min(self.tol, 1e-8)))
 
     def _check_two_classes(self, y: LabelArray) -> None:
@@ -274,6 +214,64 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
 
 
 _ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+
+
+@LEARNERS.register("tuned-logistic")
+@dataclass(frozen=True)
+class TunedLogisticLearner(Learner):
+    """Logistic regression whose C is chosen at each node, or each depth, by out-of-fold loss.
+
+    In cross-fitting, each fold's model chooses its own C on its training rows, so that out-of-fold scores
+    depend on the scored row neither through the model nor through C.
+    """
+
+    nodes_are_independent = False  # the choice of C pools losses over nodes
+    trains: ClassVar = {"tuned-logistic": TunedLogisticRegression}
+
+    Cs: FloatArray
+    per_depth: bool
+    cv: Any
+    settings: Settings
+    seed: Any = None
+
+    @classmethod
+    def recognise(cls, estimator: Any) -> Self:
+        """Recognise a `TunedLogisticRegression`."""
+        grid = np.unique(np.asarray(estimator.Cs, dtype=np.float64))
+        if not len(grid) or not (np.isfinite(grid) & (grid > 0)).all():
+            raise ValueError(f"Cs must be positive, finite numbers, got {estimator.Cs!r}.")
+        if estimator.per not in ("node", "depth"):
+            raise ValueError(f"per must be 'node' or 'depth', got {estimator.per!r}.")
+        check_class_weight(estimator.class_weight)
+        settings = Settings(
+            free_intercept=bool(estimator.fit_intercept),
+            intercept_scale=0.0,
+            class_weight=estimator.class_weight,
+            tol=estimator.tol,
+            max_iter=estimator.max_iter,
+        )
+        return cls(grid, estimator.per == "depth", estimator.cv, settings, estimator.random_state)
+
+    @property
+    def description(self) -> str:
+        """One line for users: the name of the learner and its method."""
+        per = "depth" if self.per_depth else "node"
+        return f"tuned-logistic: Newton's method for all nodes together, C chosen per {per}"
+
+    def fit(self, task: NodeTask, context: Context) -> TunedScorer:
+        """Choose each node's C and train it."""
+        rng = context.rng if self.seed is None else check_random_state(self.seed)
+        C = self._choose(task.prepared(), fold_of_rows(task.rows.codes, self.cv, rng), context)
+        trained = NodeTraining(task, self.settings, C[:, None], None, 1, context).run()
+        return TunedScorer(trained.members[0], C, trained.results.n_steps[0])
+
+    def _choose(self, task: NodeTask, folds: IntArray, context: Context) -> FloatArray:
+        grid = np.tile(self.Cs, (task.n_nodes, 1))
+        training = NodeTraining(task, self.settings, grid, folds, 0, context.titled("choosing C, "))
+        results = training.run().results
+        segments = task.segments(results.scores)
+        scored = segments.sums(np.where(np.isnan(results.scores), 0.0, 1.0))
+        return choose_strength(task.depth, self.Cs, results.nll, scored, per_depth=self.per_depth)
 
 
 def _parameters(scorer: Any, n_features: int) -> tuple[FloatArray, FloatArray]:

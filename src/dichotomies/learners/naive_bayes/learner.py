@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
@@ -55,6 +55,12 @@ class NaiveBayesLearner(Learner):
     """
 
     is_quick = True
+    trains: ClassVar = {
+        "gaussian-nb": GaussianNB,
+        "multinomial-nb": MultinomialNB,
+        "complement-nb": ComplementNB,
+        "bernoulli-nb": BernoulliNB,
+    }
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -63,10 +69,8 @@ class NaiveBayesLearner(Learner):
         )
 
     @classmethod
-    def recognise(cls, estimator: Any) -> Self | None:
+    def recognise(cls, estimator: Any) -> Self:
         """Recognise scikit-learn's own classes, not classes derived from them."""
-        if type(estimator) not in (GaussianNB, MultinomialNB, ComplementNB, BernoulliNB):
-            return None
         estimator._validate_params()
         return cls(estimator)
 
