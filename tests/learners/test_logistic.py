@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import check_estimator
 
-from dichotomies._kernels.newton.axes import pull
+from dichotomies._kernels.newton.axes import slopes
 from dichotomies.learners import Effort, GenericLearner, NodeTask, Wanted, choose
 from dichotomies.learners.logistic import LogisticLearner, TunedLogisticLearner, TunedLogisticRegression
 from dichotomies.learners.logistic.tuning import BORROWED_ROWS
@@ -169,7 +169,7 @@ def test_pulls_in_single_precision_equal_scipys():
     y, cost = np.where(np.arange(len(z)) % 3, 1, -1).astype(np.float32), np.full_like(z, 2.5)
     expected = 2.5 * y * expit(-y.astype(np.float64) * z)
     slope = np.empty_like(z)
-    curvature = pull(z.copy(), np.float32(0.0), y, cost, slope)
+    curvature = slopes(z.copy(), np.float32(0.0), y, cost, slope)
     np.testing.assert_allclose(slope, expected, rtol=1e-5)
     assert curvature == pytest.approx(2.5 * (expit(z) * expit(-z)).sum(), rel=1e-5)
 

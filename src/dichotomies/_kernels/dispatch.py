@@ -1,0 +1,53 @@
+"""Numba's side of kernels: flags, kernels that call kernels, and one line where compiling takes long."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numba
+from numba import types
+from numba.extending import overload, typeof_impl
+
+from dichotomies._kernels.cache import KernelCache
+from dichotomies._kernels.compile import ANY_ORDER, OVERLOADS, Kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Seconds of compilation that are announced to people who wait for it.
+_LONG = 2.0
+
+
+def dispatcher(kernel: Kernel[Any, Any]) -> Callable[..., Any]:
+    """Compile when first called, and keep the result on disk."""
+    while OVERLOADS:
+        function, implementation = OVERLOADS.pop()
+        overload(function, jit_options=_options(ANY_ORDER))(implementation)
+    made: Any = numba.njit(**_options(kernel.fastmath))(kernel.function)
+    made._cache = KernelCache(kernel.function, lambda: _announce(kernel))
+    return made  # type: ignore[no-any-return]
+
+
+def _options(fastmath: frozenset[str]) -> dict[str, Any]:
+    return {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath) or False}
+
+
+@typeof_impl.register(Kernel)
+def _type_of(kernel: Kernel[Any, Any], _: Any) -> Any:
+    """A kernel that another one calls is the dispatcher that it wraps."""
+    return types.Dispatcher(kernel.compiled)  # type: ignore[no-untyped-call]
+
+
+def _announce(kernel: Kernel[Any, Any]) -> None:
+    if kernel.seconds > _LONG and is_interactive():
+        print(
+            f"dichotomies: compiling {kernel.__name__}, usually {kernel.seconds:.0f} s; the result is kept "
+            "(`dichotomies warm-up` does this ahead of time).",
+            file=sys.stderr,
+        )
+
+
+def is_interactive() -> bool:
+    """Whether someone is waiting: a prompt, a notebook or a terminal."""
+    return hasattr(sys, "ps1") or "ipykernel" in sys.modules or sys.stderr.isatty()
