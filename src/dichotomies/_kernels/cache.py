@@ -36,12 +36,15 @@ class KernelCache:
     ----------
     function : callable
         The kernel's code.
+    is_inner : bool
+        Whether it is the variant that only other kernels call.
     on_miss : callable
         Called before a signature is compiled.
     """
 
-    def __init__(self, function: Any, on_miss: Callable[[], None]) -> None:
-        self._name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+    def __init__(self, function: Any, is_inner: bool, on_miss: Callable[[], None]) -> None:  # noqa: FBT001
+        module = function.__module__.rpartition(".")[2]
+        self._name = f"{module}.{function.__qualname__}{'.inner' if is_inner else ''}"
         self._on_miss = on_miss
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:

@@ -73,6 +73,13 @@ class Kernel(Generic[P, R]):
 
         return dispatch.dispatcher(self)
 
+    @cached_property
+    def inner(self) -> Callable[P, R]:
+        """The dispatcher that other kernels call, which compiles faster: Python has no access to it."""
+        from dichotomies._kernels import dispatch  # noqa: PLC0415
+
+        return dispatch.dispatcher(self, is_inner=True)
+
 
 @overload
 def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...

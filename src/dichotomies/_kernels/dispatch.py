@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 _LONG = 2.0
 
 
-def dispatcher(kernel: Kernel[Any, Any]) -> Callable[..., Any]:
+def dispatcher(kernel: Kernel[Any, Any], *, is_inner: bool = False) -> Callable[..., Any]:
     """Compile when first called, and keep the result on disk."""
     while OVERLOADS:
         function, implementation = OVERLOADS.pop()
         overload(function, jit_options=_options(ANY_ORDER))(implementation)
-    made: Any = numba.njit(**_options(kernel.fastmath))(kernel.function)
-    made._cache = KernelCache(kernel.function, lambda: _announce(kernel))
+    wrappers = {"no_cpython_wrapper": is_inner, "no_cfunc_wrapper": True}
+    made: Any = numba.njit(**_options(kernel.fastmath), **wrappers)(kernel.function)
+    made._cache = KernelCache(kernel.function, is_inner, lambda: _announce(kernel))
     return made  # type: ignore[no-any-return]
 
 
@@ -36,7 +37,7 @@ def _options(fastmath: frozenset[str]) -> dict[str, Any]:
 @typeof_impl.register(Kernel)
 def _type_of(kernel: Kernel[Any, Any], _: Any) -> Any:
     """A kernel that another one calls is the dispatcher that it wraps."""
-    return types.Dispatcher(kernel.compiled)  # type: ignore[no-untyped-call]
+    return types.Dispatcher(kernel.inner)  # type: ignore[no-untyped-call]
 
 
 def _announce(kernel: Kernel[Any, Any]) -> None:

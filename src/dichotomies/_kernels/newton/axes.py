@@ -122,11 +122,12 @@ class Goal(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Steps (MEMORY, p + 1), changes of the gradient by them, and their products (MEMORY,)."""
+    """Steps (MEMORY, p + 1), changes of the gradient by them, their products (MEMORY,), and how many (1,)."""
 
     steps: FloatArray
     changes: FloatArray
     products: FloatArray
+    count: IntArray
 
 
 @vector_kernel
@@ -180,11 +181,10 @@ def gradient_at(problem: Problem, theta: FloatArray, z: SingleArray, out: FloatA
 
 
 @vector_kernel
-def quasi_newton(
-    gradient: FloatArray, diagonal: FloatArray, memory: Memory, n_pairs: int, out: FloatArray
-) -> None:
+def quasi_newton(gradient: FloatArray, diagonal: FloatArray, memory: Memory, out: FloatArray) -> None:
     """Write the step for a gradient: the two loops of L-BFGS around a diagonal."""
-    steps, changes, products = memory
+    steps, changes, products, count = memory
+    n_pairs = count[0]
     parts = np.empty(MEMORY)
     copy(gradient, out)
     for back in range(n_pairs - 1, max(n_pairs - MEMORY, 0) - 1, -1):
@@ -220,16 +220,15 @@ def is_reached(
 
 
 @vector_kernel
-def remember(
-    memory: Memory, n_pairs: int, step: FloatArray, gradient: FloatArray, next_gradient: FloatArray
-) -> int:
-    """Keep a step in place of the oldest, unless rounding made it useless; return the number of pairs."""
-    at = n_pairs % MEMORY
+def remember(memory: Memory, step: FloatArray, gradient: FloatArray, next_gradient: FloatArray) -> None:
+    """Keep a step in place of the oldest, unless rounding made it useless."""
+    at = memory.count[0] % MEMORY
     for j in range(len(step)):
         memory.steps[at, j] = step[j]
         memory.changes[at, j] = gradient[j] - next_gradient[j]
     memory.products[at] = dot(memory.steps[at], memory.changes[at])
-    return n_pairs + 1 if memory.products[at] > 0.0 else n_pairs
+    if memory.products[at] > 0.0:
+        memory.count[0] += 1
 
 
 @vector_kernel
@@ -241,17 +240,16 @@ def solve(
     curvature: float,
     z: SingleArray,
     memory: Memory,
-    n_pairs: int,
-) -> tuple[int, int]:
+) -> int:
     """Improve `theta` (p + 1,) up to the optimum and write the rows' scores.
 
-    Returns the number of gradients, negative where the optimum was not reached, and of pairs in memory.
+    Returns the number of gradients, negative where the optimum was not reached.
 
     Parameters
     ----------
     gradient, curvature
         Minus the gradient at `theta`, and the sum of curvatures.
-    memory, n_pairs
+    memory : Memory
         Of a similar problem, to start with.
     """
     p = len(theta) - 1
@@ -263,12 +261,12 @@ def solve(
             diagonal[j] = curvature * problem.variance[j] + 1.0
         diagonal[p] = curvature
         if is_reached(theta, gradient, diagonal, curvature, goal):
-            return n_gradients, n_pairs
-        quasi_newton(gradient, diagonal, memory, n_pairs, step)
+            return n_gradients
+        quasi_newton(gradient, diagonal, memory, step)
         decrease, square = dot(gradient, step), dot(theta[:p], theta[:p])
         while True:
             if n_gradients >= goal.max_gradients or not decrease > 0.0 or square > goal.longest**2:
-                return -n_gradients, n_pairs
+                return -n_gradients
             for j in range(p + 1):
                 target[j] = theta[j] + step[j]
             curvature = gradient_at(problem, target, z, next_gradient)
@@ -280,7 +278,7 @@ def solve(
             for j in range(p + 1):
                 step[j] *= shorter
             decrease *= shorter
-        n_pairs = remember(memory, n_pairs, step, gradient, next_gradient)
+        remember(memory, step, gradient, next_gradient)
         copy(next_gradient, gradient)
         copy(target, theta)
 
@@ -328,10 +326,11 @@ def start(
 
 
 @vector_kernel
-def inherit(memory: Memory, n_pairs: int, part: float, out: Memory) -> None:
+def inherit(memory: Memory, part: float, out: Memory) -> None:
     """What is remembered of a problem, as it would be if only a part of its rows counted."""
     p = memory.steps.shape[1] - 1
-    for i in range(min(n_pairs, MEMORY)):
+    out.count[0] = memory.count[0]
+    for i in range(min(memory.count[0], MEMORY)):
         for j in range(p):
             step = memory.steps[i, j]
             out.steps[i, j] = step
@@ -339,6 +338,13 @@ def inherit(memory: Memory, n_pairs: int, part: float, out: Memory) -> None:
         out.steps[i, p] = memory.steps[i, p]
         out.changes[i, p] = part * memory.changes[i, p]
         out.products[i] = dot(out.steps[i], out.changes[i])
+
+
+@vector_kernel
+def empty_memory(n_parameters: int) -> Memory:
+    """Room to remember."""
+    shape = MEMORY, n_parameters
+    return Memory(np.empty(shape), np.empty(shape), np.empty(MEMORY), np.zeros(1, dtype=np.intp))
 
 
 @vector_kernel
@@ -363,7 +369,8 @@ def visit(
     problem = Problem(rows, signs, cost, mean, axes.variance)
     accuracy, longest = _ACCURACY * min(1.0, objective.tol / 1e-4), _LARGEST_SCORE / axes.radius
     max_gradients = min(_MAX_GRADIENTS, objective.max_iter)
-    whole, n_pairs, reach = 1.0, 0, 0.0
+    whole, reach = 1.0, 0.0
+    memory.count[0] = 0
     for grid in range(objective.C.shape[1]):
         for member in range(nodes.n_members):
             if not results.is_trained[member, k]:
@@ -372,7 +379,7 @@ def visit(
             copy(cost64, cost)
             if member > 0:
                 copy(theta[0], theta[member])
-                inherit(memory, n_pairs, total / whole, of_fold)
+                inherit(memory, total / whole, of_fold)
             if member == 0 and grid == 0:
                 curvature = start(rows, cost, nodes.split[k] - nodes.first[k], mean, theta[0], gradient)
                 reach = axes.reach + np.sqrt(dot(mean, mean))
@@ -380,12 +387,12 @@ def visit(
                 curvature = gradient_at(problem, theta[member], z, gradient)
             goal = Goal(accuracy, objective.tol * total, reach, longest, max_gradients)
             used = memory if member == 0 else of_fold
-            n_gradients, pairs = solve(problem, goal, theta[member], gradient, curvature, z, used, n_pairs)
+            n_gradients = solve(problem, goal, theta[member], gradient, curvature, z, used)
             results.n_steps[member, k] = n_gradients
             if n_gradients < 0:
                 return False
             if member == 0:
-                whole, n_pairs = total, pairs
+                whole = total
             shift = dot(mean, theta[member, :p]) + dot(axes.center, theta[member, :p])
             results.intercept[member, k] = theta[member, p] - shift
             keep_scores(k, grid, member, z, nodes, results)
@@ -407,8 +414,7 @@ def train_along_axes(
     """
     p = axes.rows.shape[1]
     theta = np.empty((nodes.n_members, p + 1))
-    memory = Memory(np.empty((MEMORY, p + 1)), np.empty((MEMORY, p + 1)), np.empty(MEMORY))
-    of_fold = Memory(np.empty((MEMORY, p + 1)), np.empty((MEMORY, p + 1)), np.empty(MEMORY))
+    memory, of_fold = empty_memory(p + 1), empty_memory(p + 1)
     for k in which:
         if visit(k, axes, nodes, objective, results, theta, memory, of_fold):
             for member in range(len(out)):

@@ -8,7 +8,6 @@ import numpy as np
 
 from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.newton import gram
-from dichotomies._kernels.newton.lanes import LANES
 from dichotomies._kernels.newton.loss import copy
 from dichotomies._kernels.newton.node import Nodes, Objective, Results, costs, keep_scores, sides
 from dichotomies._kernels.newton.sweeps import ascend, empty_state, largest_derivatives, weights_of
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 #: Error of the parameters at scikit-learn's default tol, in the norm of the Hessian, as a part of them; in
 #: proportion to tol otherwise. It leaves an objective nearer to the optimum than scikit-learn's solvers do.
 _ACCURACY = 5e-3
-
-#: Where products cost next to nothing, up to so many rows times features, the last digits are had as well.
-_SMALL_PROBLEM, _SMALL_ACCURACY = 10_000, 1e-9
 
 #: Square of the constant feature that stands for a free intercept, as a part of a row's.
 _SLACK = 0.3
@@ -186,8 +182,6 @@ def sweep_members(
         mean_square += state[i, 0] / n
     slack = _SLACK * mean_square if is_free else objective.intercept_scale**2
     accuracy = _ACCURACY * min(1.0, objective.tol / 1e-4)
-    if n * len(w) <= _SMALL_PROBLEM:
-        accuracy = min(accuracy, _SMALL_ACCURACY)
     tolerance, cost, z = np.zeros(n_lanes), np.empty(n), np.empty((n, n_lanes))
     for grid in range(objective.C.shape[1]):
         for member in members:
@@ -214,20 +208,31 @@ def sweep_members(
                 keep_scores(k, grid, member, z[:, lane], nodes, results)
 
 
-@vector_kernel(seconds=9)
+@vector_kernel(seconds=6)
 def train_by_sweeps(
-    which: IntArray, rows: Rows, nodes: Nodes, objective: Objective, results: Results, entries: Entries
+    which: IntArray,
+    rows: Rows,
+    nodes: Nodes,
+    objective: Objective,
+    results: Results,
+    entries: Entries,
+    lanes: Any,
 ) -> None:
-    """Train nodes with many rows by dual coordinate ascent, four members at a time."""
+    """Train nodes with many rows by dual coordinate ascent.
+
+    Parameters
+    ----------
+    lanes : (n_features + 1,) or (n_features + 1, 4)
+        Room for the weights of one member, or of four that are trained at a time.
+    """
     scratch = empty_scratch(which, rows, nodes)
+    n_lanes = lanes.size // len(lanes)
     for k in which:
         X, n_active = take_node(k, rows, nodes, scratch, entries)
         theta = np.zeros((nodes.n_members, n_active + 1))
-        if nodes.n_members == 1:
-            sweep_members(k, 0, X, np.zeros(n_active + 1), nodes, objective, results, theta)
-        else:
-            for first in range(0, nodes.n_members, LANES):
-                w = np.zeros((n_active + 1, LANES))
-                sweep_members(k, first, X, w, nodes, objective, results, theta)
+        for first in range(0, nodes.n_members, n_lanes):
+            w = lanes[: n_active + 1]
+            w.reshape(-1)[:] = 0.0
+            sweep_members(k, first, X, w, nodes, objective, results, theta)
         for member in range(len(entries.value)):
             copy(theta[member], entries.value[member, entries.offsets[k] : entries.offsets[k] + n_active])

@@ -15,6 +15,7 @@ from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.compile import csr_arrays, is_small
 from dichotomies._kernels.newton.axes import train_along_axes
 from dichotomies._kernels.newton.gram import FEW_ROWS, train_by_gram
+from dichotomies._kernels.newton.lanes import LANES
 from dichotomies._kernels.newton.node import Nodes, Results
 from dichotomies._kernels.newton.sparse import (
     Entries,
@@ -259,11 +260,14 @@ class NodeTraining:
         size, is_trained = self.task.node_size, results.is_trained[0]
         n_numbers = rows.indptr[self._nodes.last] - rows.indptr[self._nodes.first]
         few = (size <= _MOST_GRAM_ROWS) & (size.astype(float) ** 3 < _SPARSE_COST * (n_numbers + size))
+        few |= size <= FEW_ROWS
         given = rows, self._nodes, self._objective, results, entries
         # Those that are not trained are visited as well, for their features.
         self._in_batches(np.flatnonzero(few | ~is_trained), lambda some: train_sparse_by_gram(some, *given))
         swept = np.flatnonzero(~few & is_trained)
-        self._in_batches(swept, lambda some: train_by_sweeps(some, *given))
+        lanes = X.shape[1] + 1, LANES
+        shape = lanes if self.n_members > 1 else lanes[:1]
+        self._in_batches(swept, lambda some: train_by_sweeps(some, *given, np.empty(shape)))
 
         def train(k: int) -> None:
             active = np.unique(self._features(k, rows))
