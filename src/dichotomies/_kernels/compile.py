@@ -6,6 +6,7 @@ The one place that decides how kernels are compiled, kept, called, and when they
 from __future__ import annotations
 
 import os
+from contextvars import ContextVar
 from functools import cached_property, partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
@@ -23,20 +24,29 @@ R = TypeVar("R")
 #: meaning. The order depends on the machine and the length of the loop alone: the same call, the same bits.
 ANY_ORDER = frozenset({"reassoc", "contract", "nsz"})
 
-#: Seconds that plain code may take, by its estimate, where a kernel would have to be compiled.
-PATIENCE = 0.25
+#: Rows up to which plain code is considered, and the seconds that it may take, by its estimate: where a model
+#: is trained, and where it answers, which happens again and again.
+FEW_ROWS, PATIENCE, PATIENCE_OF_ANSWERS = 5_000, 0.25, 0.005
 
 
-def is_small(seconds: float) -> bool:
-    """Decide between plain code and kernels, by the sizes of the work alone.
+def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:
+    """Decide between plain code and kernels, which may have to be compiled first, by sizes alone.
 
     Parameters
     ----------
+    n_rows : int
+        Rows of the whole problem. Many rows, or the many requests that they stand for, are worth a compiler.
     seconds : float
         Estimate of the time that plain code takes. It depends on sizes, never on clocks or on what is
         compiled already, so that the same rows give the same bits in every process.
+    is_answer : bool
+        Whether rows are scored, rather than a model trained.
     """
-    return seconds <= PATIENCE
+    return n_rows <= FEW_ROWS and seconds <= (PATIENCE_OF_ANSWERS if is_answer else PATIENCE)
+
+
+#: Whether kernels that are called run in plain code, as those that call them do.
+_RUNS_PLAINLY: ContextVar[bool] = ContextVar("runs plainly", default=False)
 
 
 class Kernel(Generic[P, R]):
@@ -50,6 +60,8 @@ class Kernel(Generic[P, R]):
     ----------
     function : callable
         The code, in Python.
+    plain : callable
+        What does the same without a compiler: that code, or vectorised code.
     fastmath : set of str
         What LLVM may do with sums; nothing where it is empty: their order means what it says.
     seconds : float
@@ -59,10 +71,30 @@ class Kernel(Generic[P, R]):
     def __init__(self, function: Callable[P, R], fastmath: frozenset[str], seconds: float) -> None:
         update_wrapper(self, function)
         self.function, self.fastmath, self.seconds = function, fastmath, seconds
+        self.plain = function
 
     def __call__(self, *arguments: P.args, **_: P.kwargs) -> R:
-        """Run the compiled code."""
+        """Run the compiled code, or plain code if whoever calls is plain code."""
+        if _RUNS_PLAINLY.get():
+            return self.plain(*arguments)  # type: ignore[call-arg]
         return self.compiled(*map(canonical, arguments))  # type: ignore[call-arg,arg-type]
+
+    def plainly(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Register what does the same in plain numpy, where the interpreter would take long."""
+        self.plain = function
+        return function
+
+    def when(self, small: bool, /) -> Callable[P, R]:  # noqa: FBT001
+        """The way to run: plain code if the work is small (see `is_small`), else compiled code."""
+        return self._run_plainly if small else self
+
+    def _run_plainly(self, *arguments: P.args, **_: P.kwargs) -> R:
+        token = _RUNS_PLAINLY.set(True)
+        try:
+            with np.errstate(all="ignore"):  # compiled code does not warn either
+                return self.plain(*arguments)  # type: ignore[call-arg]
+        finally:
+            _RUNS_PLAINLY.reset(token)
 
     @cached_property
     def compiled(self) -> Callable[P, R]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from dichotomies._common.parallel import run
-from dichotomies._kernels.composition import implied_log_odds, path_sums
+from dichotomies._kernels.compile import is_small
+from dichotomies._kernels.composition import implied_log_odds, path_sums, plain_seconds
 from dichotomies.inference.pooling import POOLINGS
 
 if TYPE_CHECKING:
@@ -66,9 +67,10 @@ def class_log_proba(tree: ClassTree, log_odds: FloatArray, out: FloatArray | Non
     """
     out = np.empty((len(log_odds), tree.n_classes)) if out is None else out
     step = max(1, _CACHED_BYTES // (8 * max(1, tree.n_nodes)))
+    sums = path_sums.when(is_small(len(log_odds), plain_seconds(log_odds.size, tree.depth), is_answer=True))
     for i in range(0, len(log_odds), step):
         block = log_odds[i : i + step]
-        path_sums(block, _log_likelier(block), tree.left, tree.right, tree.leaf_order, out[i : i + step])
+        sums(block, _log_likelier(block), tree.left, tree.right, tree.leaf_order, out[i : i + step])
     return out
 
 
@@ -190,7 +192,9 @@ class ImpliedScorer:
         """Log-odds of going left for each row at each node."""
         log_proba = self.model.log_proba(X)
         out = np.empty((len(log_proba), self.tree.n_nodes))
-        implied_log_odds(log_proba, self.tree.left, self.tree.right, self.tree.leaf_order, out)
+        seconds = plain_seconds(out.size, self.tree.depth)
+        given = log_proba, self.tree.left, self.tree.right, self.tree.leaf_order
+        implied_log_odds.when(is_small(len(out), seconds, is_answer=True))(*given, out)
         return out
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dichotomies._kernels.compile import vector_kernel
-from dichotomies._kernels.newton.loss import copy, dot
+from dichotomies._kernels.elementary import copy, dot
 from dichotomies._kernels.newton.node import Nodes, Objective, Results, costs, keep_scores, sides
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies._kernels.compile import vector_kernel
+from dichotomies._kernels.elementary import copy, dot
 from dichotomies._kernels.newton.blas import factorise, solve_backward, solve_forward
-from dichotomies._kernels.newton.loss import copy, dot, evaluate, largest, loss_along
+from dichotomies._kernels.newton.loss import evaluate, largest, loss_along
 from dichotomies._kernels.newton.node import Nodes, Objective, Results, costs, keep_scores, sides
 
 if TYPE_CHECKING:

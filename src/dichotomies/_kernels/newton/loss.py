@@ -7,7 +7,7 @@ right, and a row's cost ``c_i``: C times its weight, 0 for a row that is only sc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -59,19 +59,3 @@ def largest(values: FloatArray) -> float:
     for i in range(len(values)):
         most = max(most, abs(values[i]))
     return most
-
-
-@vector_kernel
-def dot(a: FloatArray, b: FloatArray) -> float:
-    """The sum of products."""
-    total = 0.0
-    for i in range(len(a)):
-        total += a[i] * b[i]
-    return total
-
-
-@vector_kernel
-def copy(values: Any, out: Any) -> None:
-    """Copy numbers, whatever their precision."""
-    for i in range(len(out)):
-        out[i] = values[i]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dichotomies._kernels.compile import vector_kernel
+from dichotomies._kernels.elementary import copy
 from dichotomies._kernels.newton import gram
-from dichotomies._kernels.newton.loss import copy
 from dichotomies._kernels.newton.node import Nodes, Objective, Results, costs, keep_scores, sides
 from dichotomies._kernels.newton.sweeps import ascend, empty_state, largest_derivatives, weights_of
 

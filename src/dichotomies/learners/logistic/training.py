@@ -141,7 +141,8 @@ class NodeTraining:
 
     def _is_small(self) -> bool:
         n_problems = self.n_members * self.C.shape[1]
-        return is_small(newton.seconds(self.task.node_size, self.task.X.shape[1], n_problems))
+        n_rows, n_features = self.task.X.shape
+        return is_small(n_rows, newton.seconds(self.task.node_size, n_features, n_problems))
 
     # ------------------------------------------------------------------ dense rows
 
@@ -152,7 +153,7 @@ class NodeTraining:
         if not self._is_small():
             left = self._along_axes(left, X, results, weights)
             left = self._by_gram(left, X, results, weights)
-            left = self._by_rows(left, X, results, weights)
+        left = self._by_rows(left, X, results, weights)
         self._by_newton(left, X, results, weights)
         return [
             DenseWeights(weights[member], results.intercept[member], results.is_trained[member])
