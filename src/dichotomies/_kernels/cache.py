@@ -56,7 +56,7 @@ class KernelCache:
                 content = (folder / name).read_bytes()
                 if hashlib.sha256(content[_DIGEST_SIZE:]).digest() == content[:_DIGEST_SIZE]:
                     return CompileResult._rebuild(target_context, *pickle.loads(content[_DIGEST_SIZE:]))
-            except FileNotFoundError:
+            except OSError:
                 continue
             except Exception as error:  # noqa: BLE001 - unpickling may raise anything
                 _warn_once(f"cannot be read: {error!r}")

@@ -8,7 +8,7 @@ from dichotomies._kernels.boosting.trees import Growth, Rows, Tree, grow_tree
 from dichotomies._kernels.compile import kernel
 
 
-@kernel
+@kernel(seconds=9)
 def reweigh(
     rows: Rows, names: Names, weight: FloatArray, boosting: Boosting, tree: Tree, k: int, out: Ensembles
 ) -> None:

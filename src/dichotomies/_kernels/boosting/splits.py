@@ -38,7 +38,6 @@ class Room(NamedTuple):
     score: FloatArray
 
 
-@kernel
 def room_for_cuts() -> Room:
     """Room, to be used again and again."""
     first, second = np.empty(MAX_BINS, dtype=np.int64), np.empty(MAX_BINS, dtype=np.int64)

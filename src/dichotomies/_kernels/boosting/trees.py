@@ -21,6 +21,7 @@ from dichotomies._kernels.boosting.splits import (
     room_for_cuts,
 )
 from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.elementary import copy
 
 #: So many features are summed up together.
 TOGETHER = 4
@@ -109,7 +110,6 @@ class Tree(NamedTuple):
     room: Room
 
 
-@kernel
 def room_for_tree(max_depth: int, n_rows: int, n_bins: int, n_channels: int) -> Tree:
     """Room for a tree, to be grown in again and again."""
     n = 2 ** (max_depth + 1) - 1
@@ -168,8 +168,10 @@ def plant(rows: Rows, growth: Growth, number: int, tree: Tree) -> None:
     tree.sums[0, 1] = rows.amounts[1, 0 if growth.newton else rows.n_negative :].sum()
     if not may_split(growth, tree, 0):
         return
-    histogram = tree.histograms[0, 0]
-    search(rows, growth, (number, 0), tree, (0, 0), (True, False), (histogram, histogram, histogram), False)
+    histogram, root = tree.histograms[0, 0], tree.begin[0]
+    # Variables rather than literals, which would be types of their own: another signature to compile.
+    yes, no = root == 0, root != 0
+    search(rows, growth, (number, root), tree, (root, root), (yes, no), (histogram, histogram, histogram), no)
 
 
 @kernel
@@ -204,7 +206,7 @@ def divide(rows: Rows, tree: Tree, node: int) -> None:
         else:
             tree.aside[moved] = row
             moved += 1
-    order[kept : kept + moved] = tree.aside[:moved]
+    copy(tree.aside, order[kept : kept + moved])
     if tree.middle[node] == tree.end[node]:
         tree.middle[left], tree.middle[right] = kept, moved
     tree.middle[right] += kept
@@ -356,7 +358,8 @@ def keep(
 def clear(histogram: IntArray, begin: int, end: int) -> None:
     """Empty some bins."""
     for channel in range(len(histogram)):
-        histogram[channel][begin:end] = 0
+        for b in range(begin, end):
+            histogram[channel, b] = 0
 
 
 @kernel
