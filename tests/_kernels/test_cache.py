@@ -66,7 +66,7 @@ def filled(tmp_path_factory):
 
 def _doubling(folder, monkeypatch):
     """A kernel of a new dispatcher, so that it is sought on disk, with that folder as its cache."""
-    monkeypatch.setattr(cache.config, "CACHE_DIR", str(folder))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder))
 
     def double(x, out):
         for i in range(len(x)):
@@ -147,6 +147,7 @@ def test_a_cache_of_another_processor_is_not_used(filled, monkeypatch):
 
 def test_without_a_home_there_is_still_a_place_or_none_at_all(monkeypatch):
     monkeypatch.setattr(cache.config, "CACHE_DIR", "")
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
 
     def nobody():
@@ -168,7 +169,7 @@ def test_processes_that_start_at_once_do_not_disturb_one_another(tmp_path):
 
 
 def test_people_who_wait_are_told_in_one_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(cache.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(dispatch, "is_interactive", lambda: True)
 
     @kernel(seconds=7)

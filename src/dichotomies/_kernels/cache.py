@@ -86,8 +86,9 @@ class KernelCache:
 
 def folders() -> list[Path]:
     """Where compiled kernels are looked for: ``NUMBA_CACHE_DIR``, or beside the package and then at home."""
-    if config.CACHE_DIR:
-        return [Path(config.CACHE_DIR) / "dichotomies"]
+    chosen = os.environ.get("NUMBA_CACHE_DIR") or config.CACHE_DIR
+    if chosen:
+        return [Path(chosen) / "dichotomies"]
     own = Path(__file__).parent / "__pycache__"
     try:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

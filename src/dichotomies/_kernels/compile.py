@@ -6,6 +6,7 @@ The one place that decides how kernels are compiled, kept, called, and when they
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from dichotomies._common.typing import IntArray
 
@@ -42,7 +43,22 @@ def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:
     is_answer : bool
         Whether rows are scored, rather than a model trained.
     """
-    return n_rows <= FEW_ROWS and seconds <= (PATIENCE_OF_ANSWERS if is_answer else PATIENCE)
+    patience = PATIENCE_OF_ANSWERS if is_answer else PATIENCE
+    return n_rows <= FEW_ROWS and seconds <= patience and not _COMPILES_ALWAYS.get()
+
+
+#: Whether nothing is small; see `compiling_always`.
+_COMPILES_ALWAYS: ContextVar[bool] = ContextVar("compiles always", default=False)
+
+
+@contextmanager
+def compiling_always() -> Iterator[None]:
+    """Use kernels whatever the sizes, so that a few rows are enough to have them compiled."""
+    token = _COMPILES_ALWAYS.set(True)
+    try:
+        yield
+    finally:
+        _COMPILES_ALWAYS.reset(token)
 
 
 #: Whether kernels that are called run in plain code, as those that call them do.

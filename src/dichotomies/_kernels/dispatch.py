@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba
 from numba import types
+from numba.core.event import Event, Listener, install_listener
 from numba.extending import overload, typeof_impl
 
 from dichotomies._kernels.cache import KernelCache
 from dichotomies._kernels.compile import ANY_ORDER, OVERLOADS, Kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 #: Seconds of compilation that are announced to people who wait for it.
 _LONG = 2.0
@@ -52,3 +55,43 @@ def _announce(kernel: Kernel[Any, Any]) -> None:
 def is_interactive() -> bool:
     """Whether someone is waiting: a prompt, a notebook or a terminal."""
     return hasattr(sys, "ps1") or "ipykernel" in sys.modules or sys.stderr.isatty()
+
+
+class Compilation(NamedTuple):
+    """A kernel that Python called and that had to be compiled for the types of its arguments.
+
+    Attributes
+    ----------
+    kernel : str
+        Module and name.
+    seconds : float
+    """
+
+    kernel: str
+    seconds: float
+
+
+class _Recorder(Listener):  # type: ignore[misc]
+    """Notes what is compiled, but not what is compiled as a part of it."""
+
+    def __init__(self) -> None:
+        self.found: list[Compilation] = []
+        self._begun: list[float] = []
+
+    def on_start(self, event: Event) -> None:  # noqa: ARG002 - as numba calls it
+        self._begun.append(time.perf_counter())
+
+    def on_end(self, event: Event) -> None:
+        taken = time.perf_counter() - self._begun.pop()
+        if not self._begun:
+            code = event.data["dispatcher"].py_func
+            module = code.__module__.removeprefix("dichotomies._kernels.")
+            self.found.append(Compilation(f"{module}.{code.__qualname__}", taken))
+
+
+@contextmanager
+def compilations() -> Iterator[list[Compilation]]:
+    """Note which kernels are compiled, in one thread; those that are found on disk are not."""
+    recorder = _Recorder()
+    with install_listener("numba:compile", recorder):
+        yield recorder.found

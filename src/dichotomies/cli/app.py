@@ -17,6 +17,7 @@ COMMANDS = {
     "show": ("show", "show"),
     "datasets": ("datasets", "datasets"),
     "list": ("names", "list_registered"),
+    "warm-up": ("warm_up", "warm_up"),
     "demo": ("demo", "demo"),
 }
 
