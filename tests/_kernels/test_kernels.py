@@ -1,32 +1,57 @@
 """Kernels compile wherever they are, and their elementary functions are numpy's."""
 
-import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
 
-from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.compile import csr_arrays, is_small, kernel
 from dichotomies._kernels.elementary import sum_of_logs, take_exponentials, take_logs
+from dichotomies._kernels.score_maps import segment_sums
 
 
-def test_a_kernel_works_where_numba_can_write_its_cache_nowhere(monkeypatch):
-    compile_uncached = numba.njit
+def _read_only(values):
+    values = np.array(values)
+    values.flags.writeable = False
+    return values
 
-    def nowhere(*function, cache=False, **options):
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return compile_uncached(*function, **options)
 
-    monkeypatch.setattr(numba, "njit", nowhere)
+def test_read_only_arrays_are_no_signature_of_their_own():
+    out = np.empty(2)
+    for values in (np.arange(5.0), _read_only(np.arange(5.0))):
+        segment_sums(values, np.ones(5), _read_only([0, 2, 5]), out)
+        assert out.tolist() == [1.0, 9.0]
+    assert len(segment_sums.compiled.signatures) == 1
+
+
+def test_indices_of_sparse_rows_have_one_type(rng):
+    X = csr_array(rng.poisson(0.5, size=(5, 4)).astype(float))
+    wide = csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), X.shape)
+    for each in (X, wide):
+        assert [array.dtype for array in csr_arrays(each)[1:]] == [np.int32, np.int64]
+
+
+def test_what_a_kernel_calls_runs_plainly_if_it_does():
+    @kernel
+    def inner(x):
+        raise AssertionError("the loop")
+
+    @inner.plainly
+    def _(x):
+        return x + 1
 
     @kernel
-    def double(x, out):
-        for i in range(len(x)):
-            out[i] = 2 * x[i]
+    def outer(x):
+        return 2 * inner(x)
 
-    out = np.empty(3)
-    double(np.arange(3.0), out)
-    assert out.tolist() == [0, 2, 4]
+    assert outer.when(True)(3) == 8
+
+
+def test_the_rule_for_plain_code_knows_sizes_alone():
+    assert is_small(100, 0.01)
+    assert not is_small(100, 10.0)
+    assert not is_small(10**6, 0.01)
+    assert not is_small(100, 0.01, is_answer=True)
 
 
 def numbers(rng):

@@ -13,7 +13,8 @@ from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import check_estimator
 
 from dichotomies._common.parallel import Context
-from dichotomies._kernels.newton.axes import pull
+from dichotomies._kernels import compile
+from dichotomies._kernels.newton.axes import slopes
 from dichotomies.learners import GenericLearner, Wanted, choose
 from dichotomies.learners.logistic import LogisticLearner, TunedLogisticLearner, TunedLogisticRegression
 from dichotomies.learners.logistic.tuning import PSEUDO_ROWS
@@ -22,6 +23,13 @@ from dichotomies.tree import ClassTree
 from tests.reference import RecursiveNestedDichotomy
 from tests.tasks import in_folds, node_task
 from tests.uncalibrated import Uncalibrated
+
+
+@pytest.fixture(params=["plain", "compiled"], autouse=True)
+def way(request, monkeypatch):
+    """Every law holds for plain code and for kernels, whatever the size."""
+    monkeypatch.setattr(compile, "PATIENCE", np.inf if request.param == "plain" else -1.0)
+
 
 EVERYTHING = Wanted.FULL | Wanted.MEMBERS | Wanted.SCORES
 
@@ -173,7 +181,7 @@ def test_pulls_in_single_precision_equal_scipys():
     y, cost = np.where(np.arange(len(z)) % 3, 1, -1).astype(np.float32), np.full_like(z, 2.5)
     expected = 2.5 * y * expit(-y.astype(np.float64) * z)
     slope = np.empty_like(z)
-    curvature = pull(z.copy(), np.float32(0.0), y, cost, slope)
+    curvature = slopes(z.copy(), np.float32(0.0), y, cost, slope)
     np.testing.assert_allclose(slope, expected, rtol=1e-5)
     assert curvature == pytest.approx(2.5 * (expit(z) * expit(-z)).sum(), rel=1e-5)
 

@@ -1,42 +1,192 @@
-"""The one decorator that owns numba's compile flags."""
+"""Kernels: loops over arrays that are compiled when first needed, and plain code where that is not worth it.
+
+The one place that decides how kernels are compiled, kept, called, and when they are not called at all.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+import os
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cached_property, partial, update_wrapper
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
-import numba
+import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from dichotomies._common.typing import IntArray
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+#: Sums may be taken in any order, so that vector instructions can take them; infinities and NaN keep their
+#: meaning. The order depends on the machine and the length of the loop alone: the same call, the same bits.
+ANY_ORDER = frozenset({"reassoc", "contract", "nsz"})
 
-def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a loop over arrays.
+#: Rows up to which plain code is considered, and the seconds that it may take, by its estimate: where a model
+#: is trained, and where it answers, which happens again and again.
+FEW_ROWS, PATIENCE, PATIENCE_OF_ANSWERS = 5_000, 0.25, 0.005
 
-    Kernels release the GIL, so joblib's threads run them side by side; they never start threads of
-    their own, because nested thread pools fight for the same cores. Strict floating point (no
-    ``fastmath``): infinities and the order of sums mean what they say.
+
+def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:
+    """Decide between plain code and kernels, which may have to be compiled first, by sizes alone.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the whole problem. Many rows, or the many requests that they stand for, are worth a compiler.
+    seconds : float
+        Estimate of the time that plain code takes. It depends on sizes, never on clocks or on what is
+        compiled already, so that the same rows give the same bits in every process.
+    is_answer : bool
+        Whether rows are scored, rather than a model trained.
     """
-    return _compiled(function, fastmath=False)
+    patience = PATIENCE_OF_ANSWERS if is_answer else PATIENCE
+    return n_rows <= FEW_ROWS and seconds <= patience and not _COMPILES_ALWAYS.get()
 
 
-def vector_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a loop whose sums may be taken in any order, so that vector instructions can take them.
-
-    Infinities and NaN still mean what they say. The order depends on the machine and the length of the
-    loop alone, so the same call gives the same bits.
-    """
-    return _compiled(function, fastmath={"reassoc", "contract", "nsz"})
+#: Whether nothing is small; see `compiling_always`.
+_COMPILES_ALWAYS: ContextVar[bool] = ContextVar("compiles always", default=False)
 
 
-def _compiled(function: Callable[P, R], fastmath: bool | set[str]) -> Callable[P, R]:
-    """Compile when first called, and keep the result on disk wherever numba finds a place for it."""
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+@contextmanager
+def compiling_always() -> Iterator[None]:
+    """Use kernels whatever the sizes, so that a few rows are enough to have them compiled."""
+    token = _COMPILES_ALWAYS.set(True)
     try:
-        compiled: Callable[P, R] = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # nowhere to write: neither beside the package nor in the user's home
-        compiled = numba.njit(**options)(function)
-    return compiled
+        yield
+    finally:
+        _COMPILES_ALWAYS.reset(token)
+
+
+#: Whether kernels that are called run in plain code, as those that call them do.
+_RUNS_PLAINLY: ContextVar[bool] = ContextVar("runs plainly", default=False)
+
+
+class Kernel(Generic[P, R]):
+    """A loop over arrays, compiled at its first call.
+
+    Compiled, it releases the GIL, so that joblib's threads run kernels side by side; it never starts threads
+    of its own, because nested thread pools fight for the same cores. Kernels are not bounds-checked. With
+    ``NUMBA_DISABLE_JIT=1`` the interpreter runs the same code.
+
+    Attributes
+    ----------
+    function : callable
+        The code, in Python.
+    plain : callable
+        What does the same without a compiler: that code, or vectorised code.
+    fastmath : set of str
+        What LLVM may do with sums; nothing where it is empty: their order means what it says.
+    seconds : float
+        How long it usually takes to compile.
+    """
+
+    def __init__(self, function: Callable[P, R], fastmath: frozenset[str], seconds: float) -> None:
+        update_wrapper(self, function)
+        self.function, self.fastmath, self.seconds = function, fastmath, seconds
+        self.plain = function
+
+    def __call__(self, *arguments: P.args, **_: P.kwargs) -> R:
+        """Run the compiled code, or plain code if whoever calls is plain code."""
+        if _RUNS_PLAINLY.get():
+            return self.plain(*arguments)  # type: ignore[call-arg]
+        return self.compiled(*map(canonical, arguments))  # type: ignore[call-arg,arg-type]
+
+    def plainly(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Register what does the same in plain numpy, where the interpreter would take long."""
+        self.plain = function
+        return function
+
+    def when(self, small: bool, /) -> Callable[P, R]:
+        """The way to run: plain code if the work is small (see `is_small`), else compiled code."""
+        return self._run_plainly if small else self
+
+    def _run_plainly(self, *arguments: P.args, **_: P.kwargs) -> R:
+        token = _RUNS_PLAINLY.set(True)
+        try:
+            with np.errstate(all="ignore"):  # compiled code does not warn either
+                return self.plain(*arguments)  # type: ignore[call-arg]
+        finally:
+            _RUNS_PLAINLY.reset(token)
+
+    @cached_property
+    def compiled(self) -> Callable[P, R]:
+        """The dispatcher, which compiles at the first call; numba is imported only now."""
+        if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+            return np.errstate(all="ignore")(self.function)  # compiled code does not warn either
+        from dichotomies._kernels import dispatch
+
+        return dispatch.dispatcher(self)
+
+    @cached_property
+    def inner(self) -> Callable[P, R]:
+        """The dispatcher that other kernels call, which compiles faster: Python has no access to it."""
+        from dichotomies._kernels import dispatch
+
+        return dispatch.dispatcher(self, is_inner=True)
+
+
+@overload
+def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
+@overload
+def kernel(*, seconds: float) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(function: Any = None, /, *, seconds: float = 0.0, fastmath: frozenset[str] = frozenset()) -> Any:
+    """Make a kernel with strict floating point; `seconds` is how long it usually takes to compile."""
+    if function is None:
+        return partial(kernel, seconds=seconds, fastmath=fastmath)
+    return Kernel(function, fastmath, seconds)
+
+
+@overload
+def vector_kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
+@overload
+def vector_kernel(*, seconds: float) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def vector_kernel(function: Any = None, /, *, seconds: float = 0.0) -> Any:
+    """Make a kernel whose sums may be taken in any order; see `ANY_ORDER`."""
+    return kernel(function, seconds=seconds, fastmath=ANY_ORDER)  # type: ignore[call-overload]
+
+
+def compiled_as(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register what kernels compile in place of a function that the interpreter runs.
+
+    The decorated function gets the types of the arguments and returns the code, as with numba's ``overload``.
+    """
+
+    def register(implementation: Callable[..., Any]) -> Callable[..., Any]:
+        OVERLOADS.append((function, implementation))
+        return implementation
+
+    return register
+
+
+#: What `compiled_as` was told, for numba once it is there.
+OVERLOADS: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
+
+
+class _Writable:
+    """The memory of a read-only array, for numpy to make an array of that does not say so."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array  # keeps the memory alive
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+
+
+def canonical(argument: Any) -> Any:
+    """An argument as kernels take it: read-only arrays would be a signature of their own.
+
+    Kernels write to what is theirs to write, so the memory of such an array is not changed.
+    """
+    if isinstance(argument, np.ndarray):
+        return argument if argument.flags.writeable else np.asarray(_Writable(argument))
+    if isinstance(argument, tuple) and hasattr(argument, "_fields"):
+        return type(argument)(*map(canonical, argument))
+    return argument
+
+
+def csr_arrays(X: Any) -> tuple[Any, IntArray, IntArray]:
+    """The arrays of a CSR matrix, indices as int32 and offsets as int64, whichever scipy chose."""
+    return X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)

@@ -5,7 +5,7 @@ A positive number is ``2**e * m`` with ``1 <= m < 2``; both can be read off its 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,6 +67,11 @@ def sum_of_logs(values: FloatArray) -> float:
     return total
 
 
+@sum_of_logs.plainly
+def _sum_of_logs(values: FloatArray) -> float:
+    return float(np.log(values).sum())
+
+
 @kernel
 def take_logs(values: FloatArray) -> None:
     """Replace positive numbers by their logarithms, to about the last digit.
@@ -113,3 +118,19 @@ def take_exponentials(values: FloatArray) -> None:
         bits[i] = (bits[i] + 1023) << 52
     for i in range(len(values)):
         values[i] *= rounded[i]
+
+
+@vector_kernel
+def dot(a: FloatArray, b: FloatArray) -> float:
+    """The sum of products."""
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+@vector_kernel
+def copy(values: Any, out: Any) -> None:
+    """Copy numbers, whatever their precision; numba takes seconds to compile ``out[:] = values``."""
+    for i in range(len(out)):
+        out[i] = values[i]

@@ -31,6 +31,18 @@ def pool_ties(
     return distinct[:n], positive[:n], negative[:n]
 
 
+@pool_ties.plainly
+def _pool_ties(
+    scores: FloatArray, targets: BoolArray, weights: FloatArray, order: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    order = order[weights[order] > 0.0]
+    distinct, place = np.unique(scores[order], return_inverse=True)
+    weight, is_positive = weights[order], targets[order]
+    n = len(distinct)
+    positive = np.bincount(place, np.where(is_positive, weight, 0.0), n)
+    return distinct, positive, np.bincount(place, np.where(is_positive, 0.0, weight), n)
+
+
 @kernel
 def pool_violators(positive: FloatArray, negative: FloatArray, last: IntArray) -> int:
     """Merge neighbours until the share of `positive` rises strictly; return the number of blocks.

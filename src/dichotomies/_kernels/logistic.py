@@ -9,7 +9,7 @@ import numpy as np
 
 from dichotomies._common.typing import BoolArray, FloatArray
 from dichotomies._kernels.compile import kernel, vector_kernel
-from dichotomies._kernels.elementary import take_exponentials, take_logs
+from dichotomies._kernels.elementary import copy, dot, take_exponentials, take_logs
 
 MAX_STEPS = 100
 SMALLEST_STEP = 2.0**-40
@@ -43,6 +43,13 @@ def platt_targets(targets: BoolArray, weights: FloatArray) -> tuple[float, float
     return low, high, mean
 
 
+@platt_targets.plainly
+def _platt_targets(targets: BoolArray, weights: FloatArray) -> tuple[float, float, float]:
+    positive, negative = weights[targets].sum(), weights[~targets].sum()
+    low, high, total = 1.0 / (negative + 2.0), (positive + 1.0) / (positive + 2.0), positive + negative
+    return low, high, 0.5 if total == 0.0 else (negative / total) * low + (positive / total) * high
+
+
 @kernel
 def evaluate(
     features: FloatArray,
@@ -68,15 +75,37 @@ def evaluate(
         own_z, own_tail = z[: len(x1)], tail[: len(x1)]
         score(x1, x2, theta, own_z, own_tail)
         take_exponentials(own_tail)
-        given = x1, x2, targets[rows], weights[rows], low, high
-        loss += add_derivatives(*given, own_z, own_tail, gradient, hessian)
-        own_tail += 1.0
+        loss += add_derivatives(
+            x1, x2, targets[rows], weights[rows], low, high, own_z, own_tail, gradient, hessian
+        )
+        for i in range(len(own_tail)):
+            own_tail[i] += 1.0
         take_logs(own_tail)
         loss += dot(weights[rows], own_tail)
     for i in range(3):
         for j in range(i):
             hessian[i, j] = hessian[j, i]
     return loss
+
+
+@evaluate.plainly
+def _evaluate(
+    features: FloatArray,
+    targets: BoolArray,
+    weights: FloatArray,
+    low: float,
+    high: float,
+    theta: FloatArray,
+    gradient: FloatArray,
+    hessian: FloatArray,
+) -> float:
+    rows = np.stack([np.ones(len(targets)), features[0], features[-1]])
+    z, target = theta @ rows, np.where(targets, high, low)
+    tail = np.exp(-np.abs(z))
+    likelier = 1.0 / (1.0 + tail)
+    gradient[:] = rows @ (weights * (np.where(z >= 0.0, likelier, tail * likelier) - target))
+    hessian[:] = (rows * (weights * tail * likelier * likelier)) @ rows.T
+    return float(weights @ (np.maximum(z, 0.0) - target * z + np.log1p(tail)))
 
 
 @vector_kernel
@@ -132,15 +161,6 @@ def add_derivatives(
     return loss
 
 
-@vector_kernel
-def dot(a: FloatArray, b: FloatArray) -> float:
-    """The sum of products."""
-    total = 0.0
-    for i in range(len(a)):
-        total += a[i] * b[i]
-    return total
-
-
 @kernel
 def newton_step(gradient: FloatArray, hessian: FloatArray, active: BoolArray, step: FloatArray) -> float:
     """Solve ``hessian @ step = gradient`` in the active, curved directions; return ``gradient @ step``."""
@@ -174,6 +194,11 @@ def constant_loss(targets: BoolArray, weights: FloatArray, low: float, high: flo
     return total * softplus(z) - mean * z
 
 
+@constant_loss.plainly
+def _constant_loss(targets: BoolArray, weights: FloatArray, low: float, high: float, z: float) -> float:
+    return float(weights.sum() * np.logaddexp(0.0, z) - weights @ np.where(targets, high, low) * z)
+
+
 @kernel
 def maximise(
     features: FloatArray,
@@ -192,24 +217,26 @@ def maximise(
     slope of a feature that is constant, keeps the value it came with. Where `theta` is a worse start
     than to give every row the probability of `safe`, which has no slopes, that is the start.
     """
-    gradient, step, hessian = np.empty(3), np.empty(3), np.empty((3, 3))
+    gradient, step, trial, hessian = np.empty(3), np.empty(3), np.empty(3), np.empty((3, 3))
     loss = evaluate(features, targets, weights, low, high, theta, gradient, hessian)
     if theta[1] != 0.0 and not loss <= constant_loss(targets, weights, low, high, safe[0]):
-        theta[:] = safe
+        copy(safe, theta)
         loss = evaluate(features, targets, weights, low, high, theta, gradient, hessian)
     for _ in range(MAX_STEPS):
         decrease = newton_step(gradient, hessian, active, step)
         if not decrease > CLOSE_ENOUGH * loss:
-            theta -= step  # the last step is too small to be measured, and still squares the error
+            for j in range(3):
+                theta[j] -= step[j]  # the last step is too small to be measured, and still squares the error
             return
         size = 1.0
         while True:
-            trial = theta - size * step
+            for j in range(3):
+                trial[j] = theta[j] - size * step[j]
             reached = evaluate(features, targets, weights, low, high, trial, gradient, hessian)
             if reached <= loss - 1e-4 * size * decrease:
                 break
             size *= 0.5
             if size < SMALLEST_STEP:
                 return
-        theta[:] = trial
+        copy(trial, theta)
         loss = reached

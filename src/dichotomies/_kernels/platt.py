@@ -35,6 +35,21 @@ def standardise(values: FloatArray, weights: FloatArray, centred: bool, equal: f
     if spread <= equal * largest:
         values[:] = 0.0
         return mean, 0.0
+    for i in range(len(values)):
+        values[i] /= spread
+    return mean, spread
+
+
+@standardise.plainly
+def _standardise(values: FloatArray, weights: FloatArray, centred: bool, equal: float) -> tuple[float, float]:
+    total = weights.sum()
+    mean = weights @ values / total if centred and total > 0.0 else 0.0
+    largest = np.abs(values[weights > 0.0]).max(initial=0.0)
+    values -= mean
+    spread = np.sqrt(weights @ (values * values) / total) if total > 0.0 else 0.0
+    if spread <= equal * largest:
+        values[:] = 0.0
+        return mean, 0.0
     values /= spread
     return mean, spread
 
@@ -59,7 +74,24 @@ def discriminate(values: FloatArray, targets: BoolArray, weights: FloatArray, th
     theta[0] -= theta[1] * (mean_0 + mean_1) / 2
 
 
-@kernel
+@discriminate.plainly
+def _discriminate(values: FloatArray, targets: BoolArray, weights: FloatArray, theta: FloatArray) -> None:
+    of_0, of_1 = weights[~targets], weights[targets]
+    total = of_0.sum() + of_1.sum()
+    if not (of_0.sum() > 0.0 and of_1.sum() > 0.0):
+        return
+    mean_0, mean_1 = of_0 @ values[~targets] / of_0.sum(), of_1 @ values[targets] / of_1.sum()
+    between = (mean_1 - mean_0) ** 2 * (of_0.sum() / total) * (of_1.sum() / total)
+    theta[1] = (mean_1 - mean_0) / max(1.0 - between, 0.01)
+    theta[0] -= theta[1] * (mean_0 + mean_1) / 2
+
+
+def plain_seconds(n_rows: int, n_segments: int) -> float:
+    """Estimate how long plain code takes to fit `fit_affine` or `fit_beta`."""
+    return 1e-3 * n_segments + 1e-6 * n_rows
+
+
+@kernel(seconds=5)
 def fit_affine(
     scores: FloatArray,
     targets: BoolArray,
@@ -95,7 +127,7 @@ def fit_affine(
         out[k, 0], out[k, 1], out[k, 2] = theta[1], theta[0] - theta[1] * mean, 0.0
 
 
-@kernel
+@kernel(seconds=5)
 def fit_beta(
     scores: FloatArray, targets: BoolArray, weights: FloatArray, offsets: IntArray, out: FloatArray
 ) -> None:
@@ -103,15 +135,25 @@ def fit_beta(
     for k in range(len(offsets) - 1):
         rows = slice(offsets[k], offsets[k + 1])
         features = np.empty((2, offsets[k + 1] - offsets[k]))
-        for i in range(features.shape[1]):
-            score = scores[offsets[k] + i]
-            features[0, i], features[1, i] = -softplus(-score), softplus(score)
+        log_sides(scores[rows], features)
         mean_a, spread_a = standardise(features[0], weights[rows], True, EQUAL_LOGS)
         mean_b, spread_b = standardise(features[1], weights[rows], True, EQUAL_LOGS)
         theta = increasing_beta(features, targets[rows], weights[rows])
         a = theta[1] / spread_a if spread_a > 0.0 else 0.0
         b = theta[2] / spread_b if spread_b > 0.0 else 0.0
         out[k, 0], out[k, 1], out[k, 2] = a, b, theta[0] - a * mean_a - b * mean_b
+
+
+@kernel
+def log_sides(scores: FloatArray, out: FloatArray) -> None:
+    """Write ``log p`` and ``-log(1 - p)``."""
+    for i in range(len(scores)):
+        out[0, i], out[1, i] = -softplus(-scores[i]), softplus(scores[i])
+
+
+@log_sides.plainly
+def _log_sides(scores: FloatArray, out: FloatArray) -> None:
+    out[0], out[1] = -np.logaddexp(0.0, -scores), np.logaddexp(0.0, scores)
 
 
 @kernel

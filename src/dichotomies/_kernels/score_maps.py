@@ -36,6 +36,16 @@ def apply_knots(scores: FloatArray, steps: bool, knots: FloatArray, probabilitie
         scores[i] = np.log(scores[i])
 
 
+@apply_knots.plainly
+def _apply_knots(scores: FloatArray, steps: bool, knots: FloatArray, probabilities: FloatArray) -> None:
+    place = np.maximum(np.searchsorted(knots, scores, side="right") - 1, 0)
+    if steps:
+        p = probabilities[place]
+    else:
+        p = np.interp(scores, knots, probabilities)
+    scores[:] = np.log(p / (1.0 - p))
+
+
 @kernel
 def apply_one(
     kind: int, parameters: FloatArray, knots: FloatArray, probabilities: FloatArray, scores: FloatArray
@@ -48,6 +58,19 @@ def apply_one(
     elif kind == BETA:
         for i in range(len(scores)):
             scores[i] = b * softplus(scores[i]) - a * softplus(-scores[i]) + c
+    else:
+        apply_knots(scores, kind == STEPS, knots, probabilities)
+
+
+@apply_one.plainly
+def _apply_one(
+    kind: int, parameters: FloatArray, knots: FloatArray, probabilities: FloatArray, scores: FloatArray
+) -> None:
+    a, b, c = parameters
+    if kind == AFFINE:
+        scores[:] = a * scores + b
+    elif kind == BETA:
+        scores[:] = b * np.logaddexp(0.0, scores) - a * np.logaddexp(0.0, -scores) + c
     else:
         apply_knots(scores, kind == STEPS, knots, probabilities)
 
@@ -94,11 +117,39 @@ def apply_to_columns(
                 scores[begin + i, k] = buffer[i]
 
 
+@apply_to_columns.plainly
+def _apply_to_columns(
+    kinds: npt.NDArray[np.int8],
+    parameters: FloatArray,
+    knot_offsets: IntArray,
+    knots: FloatArray,
+    probabilities: FloatArray,
+    scores: FloatArray,
+) -> None:
+    """All parametric maps at once, the others one by one."""
+    for kind in (AFFINE, BETA):
+        few = np.flatnonzero(kinds == kind)
+        if len(few):
+            own = scores[:, few]
+            apply_one(kind, parameters[few].T, knots[:0], probabilities[:0], own)
+            scores[:, few] = own
+    for k in np.flatnonzero(kinds >= LINEAR):
+        own = slice(knot_offsets[k], knot_offsets[k + 1])
+        column = scores[:, k].copy()
+        apply_one(kinds[k], parameters[k], knots[own], probabilities[own], column)
+        scores[:, k] = column
+
+
 @kernel
 def losses(log_odds: FloatArray, targets: BoolArray, out: FloatArray) -> None:
     """Write the negative log-likelihood of every row: ``log(1 + exp(-z))`` or, if negative, ``exp(z)``."""
     for i in range(len(targets)):
         out[i] = softplus(-log_odds[i] if targets[i] else log_odds[i])
+
+
+@losses.plainly
+def _losses(log_odds: FloatArray, targets: BoolArray, out: FloatArray) -> None:
+    np.logaddexp(0.0, np.where(targets, -log_odds, log_odds), out=out)
 
 
 @kernel
@@ -109,6 +160,12 @@ def segment_sums(values: FloatArray, weights: FloatArray, offsets: IntArray, out
         for i in range(offsets[k], offsets[k + 1]):
             total += weights[i] * values[i]
         out[k] = total
+
+
+@segment_sums.plainly
+def _segment_sums(values: FloatArray, weights: FloatArray, offsets: IntArray, out: FloatArray) -> None:
+    segment = np.repeat(np.arange(len(out)), np.diff(offsets))
+    out[:] = np.bincount(segment, weights * values, len(out))
 
 
 @kernel
@@ -124,8 +181,9 @@ def deal_folds(
     decks = np.empty((2, n_folds), np.intp)
     dealt = np.empty(2, np.intp)
     for k in range(len(offsets) - 1):
-        decks[0], decks[1] = np.arange(n_folds), np.arange(n_folds)[::-1]
-        dealt[:] = n_folds
+        for j in range(n_folds):
+            decks[0, j], decks[1, j] = j, n_folds - 1 - j
+        dealt[0] = dealt[1] = n_folds
         state = np.uint64(0x9E3779B97F4A7C15)
         for i in range(offsets[k], offsets[k + 1]):
             if weights[i] <= 0.0:

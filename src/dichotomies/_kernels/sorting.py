@@ -55,9 +55,19 @@ def sort_segments(scores: FloatArray, offsets: IntArray, order: IntArray) -> Non
         rows = slice(offsets[k], offsets[k + 1])
         own, place = scores[rows], order[rows]
         values = own.copy()
-        place[:] = np.arange(len(own))
+        for i in range(len(own)):
+            place[i] = i
         if len(own) <= FEW or spread(own, values, place):
             insert(values, place)
         else:
-            place[:] = np.argsort(own, kind="mergesort")
-        place += offsets[k]
+            merged = np.argsort(own, kind="mergesort")
+            for i in range(len(own)):
+                place[i] = merged[i]
+        for i in range(len(own)):
+            place[i] += offsets[k]
+
+
+@sort_segments.plainly
+def _sort_segments(scores: FloatArray, offsets: IntArray, order: IntArray) -> None:
+    segment = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    order[:] = np.lexsort((scores, segment))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dichotomies._kernels.compile import kernel, vector_kernel
 
@@ -29,6 +30,18 @@ def dense_pairs(
         out[i] = total + intercept[nodes[i]]
 
 
+@dense_pairs.plainly
+def _dense_pairs(
+    X: FloatArray,
+    rows: IntArray,
+    nodes: IntArray,
+    weights: FloatArray,
+    intercept: FloatArray,
+    out: FloatArray,
+) -> None:
+    out[:] = np.einsum("ij,ij->i", X[rows], weights[nodes], dtype=np.float64) + intercept[nodes]
+
+
 @kernel
 def mixed_pairs(
     data: FloatArray,
@@ -46,6 +59,22 @@ def mixed_pairs(
         for place in range(indptr[rows[i]], indptr[rows[i] + 1]):
             total += data[place] * weights[nodes[i], indices[place]]
         out[i] = total
+
+
+@mixed_pairs.plainly
+def _mixed_pairs(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    rows: IntArray,
+    nodes: IntArray,
+    weights: FloatArray,
+    intercept: FloatArray,
+    out: FloatArray,
+) -> None:
+    for i, (row, k) in enumerate(zip(rows, nodes, strict=True)):
+        own = slice(indptr[row], indptr[row + 1])
+        out[i] = data[own] @ weights[k, indices[own]] + intercept[k]
 
 
 @vector_kernel
@@ -84,6 +113,28 @@ def score_own_rows(
                 out[place] = total + intercept[k]
 
 
+@score_own_rows.plainly
+def _score_own_rows(
+    X: Matrix,
+    row_order: IntArray,
+    folds: IntArray,
+    fold: int,
+    weights: FloatArray,
+    intercept: FloatArray,
+    is_trained: BoolArray,
+    first: int,
+    last: int,
+    first_row: IntArray,
+    pair_offsets: IntArray,
+    out: FloatArray,
+) -> None:
+    for k in first + np.flatnonzero(is_trained[first:last]):
+        place = np.arange(pair_offsets[k], pair_offsets[k + 1])
+        rows = row_order[first_row[k] + place - pair_offsets[k]]
+        mine = folds[rows] == fold
+        out[place[mine]] = X[rows[mine]] @ weights[k] + intercept[k]
+
+
 @kernel
 def scatter(
     features: IntArray, feature_offsets: IntArray, node: IntArray, value: FloatArray, out: FloatArray
@@ -94,6 +145,16 @@ def scatter(
         for entry in range(feature_offsets[features[i]], feature_offsets[features[i] + 1]):
             # unsigned indices need no test for negative ones
             out[i, np.uintp(node[entry])] = value[entry]
+
+
+@scatter.plainly
+def _scatter(
+    features: IntArray, feature_offsets: IntArray, node: IntArray, value: FloatArray, out: FloatArray
+) -> None:
+    out[:] = 0.0
+    for i, j in enumerate(features):
+        own = slice(feature_offsets[j], feature_offsets[j + 1])
+        out[i, node[own]] = value[own]
 
 
 @kernel
@@ -153,6 +214,25 @@ def sparse_products(
                 row[np.uintp(node[entry])] += x * value[entry]
 
 
+@sparse_products.plainly
+def _sparse_products(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    intercept: FloatArray,
+    background: FloatArray,
+    feature_offsets: IntArray,
+    node: IntArray,
+    value: FloatArray,
+    place_among_common: IntArray,  # noqa: ARG001 - all features are treated alike
+    common: FloatArray,  # noqa: ARG001
+    out: FloatArray,
+) -> None:
+    X = csr_array((data, indices, indptr), (len(out), len(feature_offsets) - 1))
+    weights = csr_array((value, node, feature_offsets), (len(feature_offsets) - 1, out.shape[1]))
+    out[:] = (X @ weights).toarray() + intercept + np.outer(X.sum(axis=1), background)
+
+
 @kernel
 def sparse_pairs(
     data: FloatArray,
@@ -179,3 +259,23 @@ def sparse_pairs(
                 weight += value[entry]
             total += data[place] * weight
         out[i] = total
+
+
+@sparse_pairs.plainly
+def _sparse_pairs(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    rows: IntArray,
+    nodes: IntArray,
+    intercept: FloatArray,
+    background: FloatArray,
+    feature_offsets: IntArray,
+    node: IntArray,
+    value: FloatArray,
+    out: FloatArray,
+) -> None:
+    shape = len(indptr) - 1, len(feature_offsets) - 1
+    X = csr_array((data, indices, indptr), shape)[rows]
+    weights = csr_array((value, node, feature_offsets), (shape[1], len(intercept))).T.tocsr()[nodes]
+    out[:] = X.multiply(weights).sum(axis=1) + intercept[nodes] + X.sum(axis=1) * background[nodes]

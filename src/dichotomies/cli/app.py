@@ -14,6 +14,7 @@ COMMANDS = {
     "compare": ("compare", "compare"),
     "show": ("show", "show"),
     "list": ("names", "list_registered"),
+    "warm-up": ("warm_up", "warm_up"),
     "demo": ("demo", "demo"),
 }
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dichotomies._common.chunks import rows_within
+from dichotomies._kernels.compile import csr_arrays, is_small
 from dichotomies._kernels.weights import dense_pairs, mixed_pairs, scatter, sparse_pairs, sparse_products
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Offsets
@@ -52,10 +53,12 @@ class DenseWeights:
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
         out = np.empty(len(rows))
+        given = rows, nodes, self.weights, self.intercept, out
         if isinstance(X, np.ndarray):
-            dense_pairs(X, rows, nodes, self.weights, self.intercept, out)
+            small = is_small(len(rows), 1e-8 * len(rows) * X.shape[1])
+            dense_pairs.when(small)(X, *given)
         else:
-            mixed_pairs(X.data, X.indices, X.indptr, rows, nodes, self.weights, self.intercept, out)
+            mixed_pairs.when(is_small(len(rows), 5e-6 * len(rows)))(*csr_arrays(X), *given)
         return out
 
 
@@ -97,14 +100,16 @@ class SparseWeights:
         """Log-odds of going left for each row at each node: one sparse product."""
         X = _as_sparse(X)
         out = np.empty((X.shape[0], len(self.intercept)))
-        sparse_products(X.data, X.indices, X.indptr, *self._arrays, *self._common, out)
+        small = is_small(len(out), 1e-8 * (len(self.value) + out.size) + 1e-4, is_answer=True)
+        sparse_products.when(small)(*csr_arrays(X), *self._arrays, *self._common, out)
         return out
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
         X = _as_sparse(X)
         out = np.empty(len(rows))
-        sparse_pairs(X.data, X.indices, X.indptr, rows, nodes, *self._arrays, out)
+        small = is_small(len(rows), 1e-7 * (len(self.value) + len(rows)))
+        sparse_pairs.when(small)(*csr_arrays(X), rows, nodes, *self._arrays, out)
         return out
 
     @cached_property
@@ -118,7 +123,8 @@ class SparseWeights:
         place: IntArray = np.full(len(n_entries), -1, dtype=np.int32)
         place[features] = np.arange(len(features))
         weights = np.empty((len(features), n_nodes))
-        scatter(features, self.feature_offsets, self.node, self.value, weights)
+        small = is_small(len(features), 3e-6 * len(features))
+        scatter.when(small)(features, self.feature_offsets, self.node, self.value, weights)
         return place, weights
 
     @property

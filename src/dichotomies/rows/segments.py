@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import losses, segment_sums
 from dichotomies._kernels.sorting import sort_segments
 
@@ -68,6 +69,16 @@ class Segments:
         return len(self.offsets) - 1
 
     @cached_property
+    def longest(self) -> int:
+        """Rows of the longest segment: at the nodes of a tree, all rows."""
+        return int(np.diff(self.offsets).max(initial=0))
+
+    @property
+    def is_small(self) -> bool:
+        """Whether plain code sorts and sums them."""
+        return is_small(self.longest, 2e-7 * len(self.scores))
+
+    @cached_property
     def row_weights(self) -> FloatArray:
         """The weight of each row, 1 by default."""
         return np.ones(len(self.scores)) if self.weights is None else self.weights
@@ -81,7 +92,7 @@ class Segments:
     def order(self) -> IntArray:
         """Indices (n,) that sort the rows by score within each segment."""
         order = np.empty(len(self.scores), dtype=np.intp)
-        sort_segments(self.scores, self.offsets, order)
+        sort_segments.when(self.is_small)(self.scores, self.offsets, order)
         return order
 
     def count(self, rows: BoolArray) -> IntArray:
@@ -97,14 +108,15 @@ class Segments:
     def sums(self, values: FloatArray) -> FloatArray:
         """Return the weighted sum of `values`, one per row, over each segment."""
         out = np.empty(len(self))
-        segment_sums(values, self.row_weights, self.offsets, out)
+        segment_sums.when(self.is_small)(values, self.row_weights, self.offsets, out)
         return out
 
 
 def row_nll(log_odds: FloatArray, segments: Segments) -> FloatArray:
     """Return the unweighted negative log-likelihood (n,) of every row's target under the log-odds."""
     out = np.empty(len(segments.scores))
-    losses(np.ascontiguousarray(log_odds, dtype=np.float64), segments.targets, out)
+    given = np.ascontiguousarray(log_odds, dtype=np.float64), segments.targets
+    losses.when(segments.is_small)(*given, out)
     return out
 
 

@@ -15,7 +15,7 @@ from dichotomies._kernels.boosting.trees import BinnedRows, Growth, Tree, grow_t
 from dichotomies._kernels.compile import kernel
 
 
-@kernel
+@kernel(seconds=9)
 def fit_gradient_boosting(
     rows: BinnedRows,
     to_global: LocalToGlobal,

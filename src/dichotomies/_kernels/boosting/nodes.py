@@ -1,4 +1,4 @@
-"""Boosting small trees at many nodes of a class tree.
+"""Boosting small trees at many nodes of a class tree, one after another: only one way to boost is compiled.
 
 Rows are sorted by leaf of the class tree: the rows of every node are contiguous, its left side first.
 Weights are converted to fixed point before they are summed, so the result does not depend on that order.
@@ -12,10 +12,8 @@ from dichotomies._kernels.boosting.ensembles import GRADIENT, Bins, Boosting, En
 from dichotomies._kernels.boosting.gradient import fit_gradient_boosting
 from dichotomies._kernels.boosting.histograms import local_codes
 from dichotomies._kernels.boosting.trees import BinnedRows, allocate_tree
-from dichotomies._kernels.compile import kernel
 
 
-@kernel
 def boost_nodes(
     bins: Bins,
     weight: FloatArray,
@@ -55,19 +53,12 @@ def boost_nodes(
             out.scale[k] = -out.scale[k]
 
 
-@kernel
 def chosen_rows(weight: FloatArray, fold: IntArray, left_out: int, begin: int, end: int) -> IntArray:
     """Rows of a range with positive weight outside the fold left out."""
-    rows = np.empty(end - begin, dtype=np.int64)
-    n = 0
-    for i in range(begin, end):
-        if weight[i] > 0.0 and fold[i] != left_out:
-            rows[n] = i
-            n += 1
-    return rows[:n]
+    chosen = (weight[begin:end] > 0.0) & (fold[begin:end] != left_out)
+    return begin + np.flatnonzero(chosen)
 
 
-@kernel
 def boost(
     bins: Bins,
     negative: IntArray,

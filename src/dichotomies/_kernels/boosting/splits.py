@@ -38,7 +38,6 @@ class SplitWorkspace(NamedTuple):
     score: FloatArray
 
 
-@kernel
 def allocate_workspace() -> SplitWorkspace:
     """Allocate a workspace, which is reused for all features and trees."""
     first, second = np.empty(MAX_BINS, dtype=np.int64), np.empty(MAX_BINS, dtype=np.int64)

@@ -21,6 +21,7 @@ from dichotomies._kernels.boosting.splits import (
     newton_split,
 )
 from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.elementary import copy
 
 #: Number of features whose histograms are summed together.
 FEATURE_BLOCK = 4
@@ -109,7 +110,6 @@ class Tree(NamedTuple):
     workspace: SplitWorkspace
 
 
-@kernel
 def allocate_tree(max_depth: int, n_rows: int, n_bins: int, n_channels: int) -> Tree:
     """Allocate a tree, whose memory is reused for all trees of a node."""
     n = 2 ** (max_depth + 1) - 1
@@ -168,8 +168,10 @@ def init_root(rows: BinnedRows, growth: Growth, number: int, tree: Tree) -> None
     tree.sums[0, 1] = rows.amounts[1, 0 if growth.newton else rows.n_negative :].sum()
     if not may_split(growth, tree, 0):
         return
-    histogram = tree.histograms[0, 0]
-    search(rows, growth, (number, 0), tree, (0, 0), (True, False), (histogram, histogram, histogram), False)
+    histogram, root = tree.histograms[0, 0], tree.begin[0]
+    # Variables rather than literals, which would be types of their own: another signature to compile.
+    yes, no = root == 0, root != 0
+    search(rows, growth, (number, root), tree, (root, root), (yes, no), (histogram, histogram, histogram), no)
 
 
 @kernel
@@ -204,7 +206,7 @@ def partition_rows(rows: BinnedRows, tree: Tree, node: int) -> None:
         else:
             tree.spare[moved] = row
             moved += 1
-    order[kept : kept + moved] = tree.spare[:moved]
+    copy(tree.spare, order[kept : kept + moved])
     if tree.middle[node] == tree.end[node]:
         tree.middle[left], tree.middle[right] = kept, moved
     tree.middle[right] += kept
@@ -357,7 +359,8 @@ def record_split(
 def clear(histogram: IntArray, begin: int, end: int) -> None:
     """Set some bins to 0."""
     for channel in range(len(histogram)):
-        histogram[channel][begin:end] = 0
+        for b in range(begin, end):
+            histogram[channel, b] = 0
 
 
 @kernel

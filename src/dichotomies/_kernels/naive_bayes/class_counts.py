@@ -39,6 +39,21 @@ def dense_group_sums(
                 out[group, j] += weight[i] * X[rows[i], j]
 
 
+@dense_group_sums.plainly
+def _dense_group_sums(
+    X: Matrix,
+    rows: IntArray,
+    weight: FloatArray,
+    offsets: IntArray,
+    first: int,
+    last: int,
+    out: FloatArray,
+) -> None:
+    for group in range(first, last):
+        own = slice(offsets[group], offsets[group + 1])
+        out[group] = weight[own] @ X[rows[own]]
+
+
 @kernel
 def sum_active(
     data: FloatArray,

@@ -43,6 +43,11 @@ def half_precisions(moment: FloatArray, weight: float, floor: float, out: FloatA
         out[j] = 0.5 / (moment[j] / weight + floor)
 
 
+@halve_precisions.plainly
+def _halve_precisions(moment: FloatArray, weight: float, floor: float, out: FloatArray) -> None:
+    out[:] = 0.5 / (moment / weight + floor)
+
+
 @vector_kernel
 def difference_of_squares(
     mean: FloatArray, other_mean: FloatArray, half: FloatArray, other_half: FloatArray, out: Quadratic
@@ -70,6 +75,18 @@ def difference_of_squares(
         linear[j] = -2.0 * slope
         constant += slope * distance if half[j] >= other_half[j] else -slope * distance
     return constant
+
+
+@difference_of_squares.plainly
+def _difference_of_squares(
+    mean: FloatArray, other_mean: FloatArray, half: FloatArray, other_half: FloatArray, out: Quadratic
+) -> float:
+    is_steeper, distance = half >= other_half, other_mean - mean
+    slope = np.minimum(half, other_half) * distance
+    out.center[:] = np.where(is_steeper, mean, other_mean)
+    out.square[:] = other_half - half
+    out.linear[:] = -2.0 * slope
+    return float((np.where(is_steeper, slope, -slope) * distance).sum())
 
 
 @kernel
@@ -100,7 +117,9 @@ def node_parameters(
         row = row_of(out, k)
         constant[k] = 0.0
         if not is_trained[k]:
-            row.center[:] = row.square[:] = row.linear[:] = 0.0
+            row.center[:] = 0.0
+            row.square[:] = 0.0
+            row.linear[:] = 0.0
             continue
         a, b = child_moments(left[k], leaves, nodes), child_moments(right[k], leaves, nodes)
         half_precisions(a.moment, a.total[0], floor[k], half)
@@ -118,6 +137,12 @@ def score_one(x: Matrix, node: Quadratic) -> float:
         y = x[j] - center[j]
         total += (square[j] * y + linear[j]) * y
     return total
+
+
+@score_one.plainly
+def _score_one(x: Matrix, node: Quadratic) -> float:
+    y = x - node.center
+    return float(((node.square * y + node.linear) * y).sum())
 
 
 @vector_kernel
@@ -147,6 +172,14 @@ def score_pairs(
         out[i] = constant[k] + score_one(X[rows[i]], row_of(scores, k))
 
 
+@score_pairs.plainly
+def _score_pairs(
+    X: Matrix, rows: IntArray, nodes: IntArray, scores: Quadratic, constant: FloatArray, out: FloatArray
+) -> None:
+    y = X[rows] - scores.center[nodes]
+    out[:] = constant[nodes] + ((scores.square[nodes] * y + scores.linear[nodes]) * y).sum(axis=1)
+
+
 @kernel
 def score_rows(
     X: Matrix,
@@ -167,6 +200,20 @@ def score_rows(
         out[c + shift], out[d + shift] = constant + score_c, constant + score_d
     for i in range(last, len(places)):
         out[places[i] + shift] = constant + score_one(X[row_order[places[i]]], node)
+
+
+@score_rows.plainly
+def _score_rows(
+    X: Matrix,
+    row_order: IntArray,
+    places: IntArray,
+    node: Quadratic,
+    constant: float,
+    shift: int,
+    out: FloatArray,
+) -> None:
+    y = X[row_order[places]] - node.center
+    out[places + shift] = constant + ((node.square * y + node.linear) * y).sum(axis=1)
 
 
 @kernel
@@ -214,59 +261,27 @@ def score_own_rows(
             k = parent[k]
 
 
-@kernel
-def expand(
-    scores: Quadratic, shift: FloatArray, steepest: float, square: FloatArray, linear: FloatArray,
-    constant: FloatArray, n_steep: IntArray,
-) -> None:  # fmt: skip
-    """Write the coefficients of each node's score as a quadratic function of features less a common shift.
+def are_steep(scores: Quadratic, shift: FloatArray, steepest: float) -> BoolArray:
+    """Which terms (n_nodes, n_features) are too large to be expanded around a point.
 
-    A feature whose center is too many standard deviations from the shift, so that expanded terms would cancel
-    to rounding errors, is left out and counted; see `add_steep`.
-
-    Parameters
-    ----------
-    steepest : float
-        The largest term to be expanded.
-    square, linear : (n_features, n_nodes)
-        Written.
-    constant : (n_nodes,)
-        Added to.
-    n_steep : (n_features,)
-        Written: the number of nodes at which each feature was left out.
+    There the center is so many standard deviations away that terms would cancel to rounding errors; see
+    `add_steep`.
     """
-    for j in range(len(shift)):
-        n_steep[j] = 0
-        for k in range(len(constant)):
-            away, q, p = scores.center[k, j] - shift[j], scores.square[k, j], scores.linear[k, j]
-            if is_steep(away, q, p, steepest):
-                n_steep[j] += 1
-                square[j, k] = linear[j, k] = 0.0
-            else:
-                square[j, k] = q
-                linear[j, k] = p - 2.0 * q * away
-                constant[k] += (q * away - p) * away
+    away = scores.center - shift
+    largest = np.maximum(np.abs(scores.square * away), np.abs(scores.linear))
+    return np.asarray(largest * np.abs(away) > steepest)
 
 
-@kernel
-def is_steep(away: float, square: float, linear: float, steepest: float) -> bool:
-    """Return True if a term is too large to be expanded at distance `away` from its center."""
-    return max(abs(square * away), abs(linear)) * abs(away) > steepest
+def expand(scores: Quadratic, shift: FloatArray, is_steep: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return the coefficients of each node's score as a quadratic function of the shifted features.
 
-
-@kernel
-def list_steep(
-    scores: Quadratic, shift: FloatArray, steepest: float, offsets: IntArray, node: IntArray, steep: Quadratic
-) -> None:
-    """Write the terms that `expand` left out, feature by feature."""
-    for j in range(len(shift)):
-        place = offsets[j]
-        for k in range(len(scores.center)):
-            center, q, p = scores.center[k, j], scores.square[k, j], scores.linear[k, j]
-            if is_steep(center - shift[j], q, p, steepest):
-                node[place] = k
-                steep.center[place], steep.square[place], steep.linear[place] = center, q, p
-                place += 1
+    Those of the squares and of the features themselves (2 n_features, n_nodes), and the constant (n_nodes,);
+    without the steep terms.
+    """
+    away, q, p = scores.center - shift, scores.square, scores.linear
+    terms = q, p - 2.0 * q * away, (q * away - p) * away
+    square, linear, constant = (np.where(is_steep, 0.0, term) for term in terms)
+    return np.concatenate([square.T, linear.T]), constant.sum(axis=1)
 
 
 @kernel
@@ -280,3 +295,11 @@ def add_steep(X: Matrix, offsets: IntArray, node: IntArray, steep: Quadratic, ou
             for place in range(offsets[j], offsets[j + 1]):
                 y = x - center[place]
                 row[node[place]] += (square[place] * y + linear[place]) * y
+
+
+@add_steep.plainly
+def _add_steep(X: Matrix, offsets: IntArray, node: IntArray, steep: Quadratic, out: FloatArray) -> None:
+    for j in np.flatnonzero(np.diff(offsets)):
+        own = slice(offsets[j], offsets[j + 1])
+        y = X[:, j, None] - steep.center[own]
+        out[:, node[own]] += (steep.square[own] * y + steep.linear[own]) * y

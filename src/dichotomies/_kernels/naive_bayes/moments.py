@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from dichotomies._kernels.compile import kernel, vector_kernel
+from dichotomies._kernels.elementary import copy
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray, Matrix
@@ -51,7 +54,8 @@ def group_moments(
             total[group] += weight[i]
             add_scaled(weight[i], X[rows[i]], center)
         if total[group] > 0.0:
-            center /= total[group]
+            for j in range(len(center)):
+                center[j] /= total[group]
         for i in range(offsets[group], offsets[group + 1]):
             add_squares(weight[i], X[rows[i]], center, spread)
 
@@ -69,6 +73,19 @@ def add_squares(weight: float, x: Matrix, center: FloatArray, out: FloatArray) -
     for j in range(len(out)):
         distance = x[j] - center[j]
         out[j] += weight * (distance * distance)
+
+
+@group_moments.plainly
+def _group_moments(
+    X: Matrix, rows: IntArray, weight: FloatArray, offsets: IntArray, first: int, last: int, out: Moments
+) -> None:
+    for group in range(first, last):
+        own = slice(offsets[group], offsets[group + 1])
+        some, w = X[rows[own]].astype(np.float64), weight[own]
+        out.total[group] = w.sum()
+        if out.total[group] > 0.0:
+            out.mean[group] = w @ some / out.total[group]
+        out.moment[group] = w @ (some - out.mean[group]) ** 2
 
 
 @kernel
@@ -90,14 +107,27 @@ def combine_into(group: Moments, into: Moments, i: int) -> None:
     mean, moment, into_mean, into_moment = group.mean, group.moment, into.mean[i], into.moment[i]
     both = weight + before
     if before == 0.0:
-        into_mean[:] = mean
-        into_moment[:] = moment
+        copy(mean, into_mean)
+        copy(moment, into_moment)
     elif weight > 0.0:
         part, share = weight / both, weight * (before / both)
         for j in range(len(mean)):
             distance = mean[j] - into_mean[j]
             into_mean[j] += part * distance
             into_moment[j] += moment[j] + share * distance * distance
+    into.total[i] = both
+
+
+@absorb.plainly
+def _absorb(group: Moments, into: Moments, i: int) -> None:
+    weight, before = group.total[0], into.total[i]
+    both = weight + before
+    if before == 0.0:
+        into.mean[i], into.moment[i] = group.mean, group.moment
+    elif weight > 0.0:
+        distance = group.mean - into.mean[i]
+        into.mean[i] += weight / both * distance
+        into.moment[i] += group.moment + weight * (before / both) * distance * distance
     into.total[i] = both
 
 

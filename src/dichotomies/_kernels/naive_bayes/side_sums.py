@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.composition import levels
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
@@ -31,3 +34,16 @@ def side_sums(left: IntArray, right: IntArray, leaves: FloatArray, out: FloatArr
                     out[k, side, j] = leaves[~child, j]
                 else:
                     out[k, side, j] = out[child, 0, j] + out[child, 1, j]
+
+
+@side_sums.plainly
+def _side_sums(left: IntArray, right: IntArray, leaves: FloatArray, out: FloatArray) -> None:
+    """A level of the tree at a time, the last first."""
+    for level in reversed(levels(left, right)):
+        for side, child in enumerate((left[level], right[level])):
+            is_leaf = (child < 0)[:, None]
+            of_leaves, of_nodes = (
+                leaves[np.where(child < 0, ~child, 0)],
+                out[np.maximum(child, 0)].sum(axis=1),
+            )
+            out[level, side] = np.where(is_leaf, of_leaves, of_nodes)

@@ -23,7 +23,7 @@ _LARGE = 1e100
 
 @kernel
 def evaluate(z: FloatArray, y: FloatArray, cost: FloatArray, slope: FloatArray, curve: FloatArray) -> float:
-    """Write each row's pull (minus the derivative by its score) and curvature; return the loss."""
+    """Write minus the derivative of each row's loss by its score, and its curvature; return the loss."""
     loss = 0.0
     for i in range(len(z)):
         margin = y[i] * z[i]
@@ -56,15 +56,6 @@ def loss_along(z: FloatArray, step: FloatArray, size: float, y: FloatArray, cost
 def largest(values: FloatArray) -> float:
     """The largest absolute value, 0 of nothing."""
     most = 0.0
-    for value in values:
-        most = max(most, abs(value))
+    for i in range(len(values)):
+        most = max(most, abs(values[i]))
     return most
-
-
-@vector_kernel
-def dot(a: FloatArray, b: FloatArray) -> float:
-    """The sum of products."""
-    total = 0.0
-    for i in range(len(a)):
-        total += a[i] * b[i]
-    return total

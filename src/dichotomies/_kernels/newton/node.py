@@ -1,4 +1,4 @@
-"""What training one node on all its rows, and without each fold, has in common for all kinds of rows.
+"""The rows, the objective and the results of nodes that are trained together, whichever way.
 
 *Member* 0 is trained on all rows of a node, member ``f + 1`` on those outside fold ``f``. Rows are sorted by
 leaf, so that a node's rows are those from ``first`` to ``last``, the left side first.
@@ -6,36 +6,14 @@ leaf, so that a node's rows are those from ``first`` to ``last``, the left side 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dichotomies._kernels.compile import kernel, vector_kernel
-from dichotomies._kernels.newton.dual import multiply, solve_dual, sub_matrix
-from dichotomies._kernels.newton.loss import dot
+from dichotomies._kernels.compile import kernel
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-
-#: Change of the scores by the last Newton step at scikit-learn's default tol, as a part of them; what it
-#: leaves to do is about its square, which is in proportion to tol.
-_CLOSE = 3e-2
-
-#: Where a step costs next to nothing, one more leads to the last digits: up to this many rows.
-FEW_ROWS, _VERY_CLOSE = 64, 1e-5
-
-#: Rows beyond which no Gram matrix of them is made.
-MOST_GRAM_ROWS = 1500
-
-#: Where products cost next to nothing, up to so many rows times features, the last digits are had as well.
-SMALL_PROBLEM, _SMALL_ACCURACY = 10_000, 1e-9
-
-
-@vector_kernel
-def accuracy_for(tol: float, size: int, accuracy: float) -> float:
-    """The accuracy to ask of a node with so many rows times features, at the default tol `accuracy`."""
-    scaled = accuracy * min(1.0, tol / 1e-4)
-    return min(scaled, _SMALL_ACCURACY) if size <= SMALL_PROBLEM else scaled
 
 
 class Nodes(NamedTuple):
@@ -93,7 +71,7 @@ class Objective(NamedTuple):
 
 
 class Results(NamedTuple):
-    """What becomes of it, apart from weights.
+    """Per-member results other than the weights.
 
     Attributes
     ----------
@@ -114,26 +92,6 @@ class Results(NamedTuple):
     scores: FloatArray
     pair_offsets: IntArray
     nll: FloatArray
-
-
-@kernel
-def begin(k: int, nodes: Nodes, results: Results) -> None:
-    """Write what a node answers that cannot be trained."""
-    left, right = np.zeros(nodes.n_members), np.zeros(nodes.n_members)
-    n_left, n_right = np.zeros(nodes.n_members, dtype=np.intp), np.zeros(nodes.n_members, dtype=np.intp)
-    for i in range(nodes.first[k], nodes.last[k]):
-        for member in range(nodes.n_members):
-            if nodes.weight[i] > 0.0 and nodes.fold[i] != member - 1:
-                if i < nodes.split[k]:
-                    left[member] += nodes.weight[i]
-                    n_left[member] += 1
-                else:
-                    right[member] += nodes.weight[i]
-                    n_right[member] += 1
-    for member in range(nodes.n_members):
-        results.intercept[member, k] = np.log((left[member] + 1.0) / (right[member] + 1.0))
-        results.is_trained[member, k] = n_left[member] > 0 and n_right[member] > 0
-        results.n_steps[member, k] = 1
 
 
 @kernel
@@ -159,82 +117,27 @@ def costs(k: int, member: int, C: float, nodes: Nodes, objective: Objective, out
 @kernel
 def sides(k: int, nodes: Nodes) -> FloatArray:
     """+1 for each row of the left side, -1 of the right."""
-    y = np.full(nodes.last[k] - nodes.first[k], -1.0)
-    y[: nodes.split[k] - nodes.first[k]] = 1.0
+    n_left = nodes.split[k] - nodes.first[k]
+    y = np.empty(nodes.last[k] - nodes.first[k])
+    for i in range(len(y)):
+        y[i] = 1.0 if i < n_left else -1.0
     return y
 
 
 @kernel
-def start_loss(k: int, grid: int, nodes: Nodes, results: Results) -> None:
-    """Before scores of a C are kept: nothing was scored yet."""
-    if nodes.n_members > 1:
-        results.nll[k, grid] = np.nan
-        offset = results.pair_offsets[k]
-        results.scores[offset : offset + nodes.last[k] - nodes.first[k]] = np.nan
-
-
-@kernel
-def keep_score(k: int, grid: int, i: int, z: float, y: float, nodes: Nodes, results: Results) -> None:
-    """Keep an out-of-fold score of a node's i-th row, and its loss."""
-    results.scores[results.pair_offsets[k] + i] = z
-    loss = max(-y * z, 0.0) + np.log1p(np.exp(-abs(z)))
-    before = results.nll[k, grid]
-    results.nll[k, grid] = (0.0 if np.isnan(before) else before) + nodes.weight[nodes.first[k] + i] * loss
-
-
-@vector_kernel
-def visit_by_gram(  # noqa: C901 - three loops in one another
-    k: int, K: FloatArray, nodes: Nodes, objective: Objective, results: Results
-) -> FloatArray:
-    """Train a node's members by the Gram matrix (n, n) of its rows, complete below the diagonal.
-
-    Returns
-    -------
-    (n_members, n)
-        Coefficients of the rows in the weights, for the last C.
-    """
-    n = len(K)
-    constant = objective.intercept_scale**2
-    for i in range(n):
-        for j in range(i + 1):
-            K[i, j] += constant
-            K[j, i] = K[i, j]
-    y, cost = sides(k, nodes), np.empty(n)
-    coefficients = np.zeros((nodes.n_members, n))
-    space, part, work = np.empty(n * n), np.empty(n * n), np.empty(6 * n)
-    kept = np.empty(n, dtype=np.intp)
-    a, targets, kept_cost = np.empty(n), np.empty(n), np.empty(n)
-    close = _CLOSE * min(1.0, np.sqrt(objective.tol / 1e-4))
-    if n <= FEW_ROWS:
-        close = min(close, _VERY_CLOSE)
-    start = np.zeros(n)  # scores to start from; what all rows gave, once there is such
-    for grid in range(objective.C.shape[1]):
-        start_loss(k, grid, nodes, results)
-        for member in range(nodes.n_members):
-            if not results.is_trained[member, k]:
-                continue
-            total = costs(k, member, objective.C[k, grid], nodes, objective, cost)
-            m = 0
-            for i in range(n):
-                if cost[i] > 0.0:
-                    kept[m], targets[m], kept_cost[m], work[m] = i, y[i], cost[i], start[i]
-                    m += 1
-            view = part[: m * m].reshape(m, m)
-            sub_matrix(K, kept[:m], view)
-            n_steps, b = solve_dual(
-                view, targets[:m], kept_cost[:m], objective.free_intercept, objective.tol * total, close,
-                objective.max_iter, a[:m], work[: 6 * m].reshape(6, m), space[: m * m].reshape(m, m),
-            )  # fmt: skip
-            coefficients[member] = 0.0
-            for i in range(m):
-                coefficients[member, kept[i]] = a[i]
-            if member == 0:
-                multiply(K, coefficients[0], b, start)
-            else:
-                for i in range(n):
-                    if nodes.fold[nodes.first[k] + i] == member - 1:
-                        z = dot(K[i], coefficients[member]) + b
-                        keep_score(k, grid, i, z, y[i], nodes, results)
-            results.intercept[member, k] = b + constant * coefficients[member].sum()
-            results.n_steps[member, k] = n_steps
-    return coefficients
+def keep_scores(k: int, grid: int, member: int, z: Any, nodes: Nodes, results: Results) -> None:
+    """Keep the scores of the rows that a member has not seen, and their loss."""
+    if member == 0:
+        return
+    loss, n_scored = 0.0, 0
+    for i in range(len(z)):
+        place = nodes.first[k] + i
+        if nodes.fold[place] == member - 1:
+            score = float(z[i])
+            results.scores[results.pair_offsets[k] + i] = score
+            wrong = -score if place < nodes.split[k] else score
+            loss += nodes.weight[place] * (max(wrong, 0.0) + np.log1p(np.exp(-abs(score))))
+            n_scored += 1
+    if n_scored > 0:
+        before = results.nll[k, grid]
+        results.nll[k, grid] = loss + (0.0 if np.isnan(before) else before)

@@ -74,7 +74,7 @@ def sweep(X: Any, order: Any, slack: float, state: FloatArray, w: Any, progress:
     w : (p + 1,) or (p + 1, 4)
         Weights of one or four members, the last ones the intercepts.
     progress : (n_lanes,)
-        Where to write by how much the dual objectives rose.
+        Where to write by how much the dual objectives increased.
     """
     n, n_lanes = len(order), len(progress)
     z, pull = np.empty(n_lanes), np.empty(n_lanes)
@@ -133,7 +133,9 @@ def weights_of(X: Any, slack: float, is_free: bool, state: FloatArray, w: Any) -
 
 
 @vector_kernel
-def rise(X: Any, order: Any, is_free: bool, slack: float, accuracy: float, state: FloatArray, w: Any) -> bool:
+def ascend(
+    X: Any, order: Any, is_free: bool, slack: float, accuracy: float, state: FloatArray, w: Any
+) -> bool:
     """Sweep until the weights are so near to the optimum, as a part of them; return whether they are."""
     n_lanes = state.shape[1] // 3
     lanes = w.reshape(-1, n_lanes)
@@ -180,7 +182,7 @@ def settle_intercept(state: FloatArray, lane: int, tolerance: float, z: FloatArr
 
 
 @vector_kernel
-def look(
+def largest_derivatives(
     X: Any, is_free: bool, slack: float, tolerance: FloatArray, state: FloatArray, w: Any, z: FloatArray
 ) -> FloatArray:
     """Write the rows' scores `z` (n, n_lanes), settle intercepts; return each lane's largest derivative."""

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dichotomies._kernels.platt import fit_beta
+from dichotomies._kernels.compile import is_small
+from dichotomies._kernels.platt import fit_beta, plain_seconds
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 
@@ -39,5 +40,6 @@ class BetaCalibration(BinaryCalibrator):
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         parameters = np.empty((len(segments), 3))
         rows = segments.scores, segments.targets, segments.row_weights, segments.offsets
-        fit_beta(*rows, parameters)
+        small = is_small(segments.longest, plain_seconds(len(segments.scores), len(segments)))
+        fit_beta.when(small)(*rows, parameters)
         return ScoreMaps.beta(parameters, "beta").identity_where_empty(segments)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import deal_folds
 from dichotomies.rows.segments import segment_nll
 
@@ -20,7 +21,8 @@ def folds(segments: Segments, n_folds: int) -> IntArray:
     if n_folds < 2:
         raise ValueError(f"Cross-fitting needs at least 2 folds; got {n_folds}.")
     fold = np.empty(len(segments.scores), dtype=np.intp)
-    deal_folds(segments.targets, segments.row_weights, segments.offsets, n_folds, fold)
+    small = is_small(segments.longest, 4e-6 * len(fold))
+    deal_folds.when(small)(segments.targets, segments.row_weights, segments.offsets, n_folds, fold)
     return fold
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dichotomies._kernels.platt import fit_affine
+from dichotomies._kernels.compile import is_small
+from dichotomies._kernels.platt import fit_affine, plain_seconds
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 
@@ -41,5 +42,6 @@ class PlattScaling(BinaryCalibrator):
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         parameters = np.empty((len(segments), 3))
         rows = segments.scores, segments.targets, segments.row_weights, segments.offsets
-        fit_affine(*rows, True, parameters)
+        small = is_small(segments.longest, plain_seconds(len(segments.scores), len(segments)))
+        fit_affine.when(small)(*rows, True, parameters)
         return ScoreMaps.affine(parameters, "platt").identity_where_empty(segments)

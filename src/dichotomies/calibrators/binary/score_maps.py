@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import (
     AFFINE,
     BETA,
@@ -122,14 +123,14 @@ class ScoreMaps:
             raise ValueError(f"Scores must have a column for each of {len(self)} maps; got {scores.shape}.")
         if scores.dtype != np.float64 or not scores.flags.c_contiguous:
             raise ValueError("Scores are replaced in place, so they must be float64 and C-contiguous.")
-        apply_to_columns(*self._flat, scores)
+        apply_to_columns.when(self._is_small(len(scores), scores.size))(*self._flat, scores)
 
     def apply_segments(self, segments: Segments) -> FloatArray:
         """Return the calibrated log-odds (n,) of the segments' scores; segment k belongs to map k."""
         if len(segments) != len(self):
             raise ValueError(f"There are {len(self)} maps, but {len(segments)} segments.")
         out = segments.scores.copy()
-        apply_to_segments(*self._flat, segments.offsets, out)
+        apply_to_segments.when(self._is_small(segments.longest, len(out)))(*self._flat, segments.offsets, out)
         return out
 
     def where(self, chosen: BoolArray, other: ScoreMaps) -> ScoreMaps:
@@ -157,6 +158,10 @@ class ScoreMaps:
         """Raise if a map of knots has none; see `dichotomies.persistence.checks`."""
         has_knots = np.diff(self.knot_offsets) > 0
         expect((has_knots | (self.kinds < LINEAR)).all(), "maps of knots have knots")
+
+    def _is_small(self, n_rows: int, n_scores: int) -> bool:
+        """Whether plain code maps so many scores of so many rows."""
+        return is_small(n_rows, 2e-5 * len(self) + 1e-7 * n_scores, is_answer=True)
 
     @property
     def _flat(

@@ -44,10 +44,3 @@ def _find_axes(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     sample -= center
     variance, basis = np.linalg.eigh(sample.T @ sample / len(sample))
     return center, np.maximum(variance, 0.0), np.ascontiguousarray(basis)
-
-
-def no_axes(X: FloatArray) -> Axes:
-    """For nodes that are to be trained otherwise."""
-    p = X.shape[1]
-    nothing, number = np.empty((0, p), dtype=np.float32), np.empty(p)
-    return Axes(nothing, number, np.empty((p, p)), number, 0.0, 0.0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies._common.parallel import even_batches, run
+from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.naive_bayes.class_counts import dense_group_sums
 from dichotomies._kernels.naive_bayes.sparse_nodes import BERNOULLI, NORMALISED, ROUNDING
 from dichotomies._kernels.weights import score_own_rows
@@ -43,8 +44,10 @@ class DenseCounts:
         """Count, in one pass over the rows."""
         count = np.zeros((len(groups.size), X.shape[1]))
 
+        sums = dense_group_sums.when(is_small(len(X), 1e-8 * X.size + 1e-5 * len(count)))
+
         def add(batch: range) -> None:
-            dense_group_sums(X, *rows, batch.start, batch.stop, count)
+            sums(X, *rows, batch.start, batch.stop, count)
 
         batches = [(batch,) for batch in even_batches(groups.size, context.n_jobs)]
         run(add, batches, n_jobs=context.n_jobs, shared_memory=True)
@@ -95,13 +98,15 @@ class DenseCounts:
         first = task.leaf_offset[task.start]
         progress = context.progress(f"scoring out of fold at {task.n_nodes} nodes")
         batches = [(batch,) for batch in even_batches(task.node_size, context.n_jobs)]
+        seconds = 1e-8 * len(out) * X.shape[1] + 3e-5 * task.n_nodes
+        score_rows = score_own_rows.when(is_small(len(X), seconds))
         for fold in range(self.groups.n_folds):
             member = self.weights(fold, context)
 
             def score(batch: range, fold: int = fold, member: DenseWeights = member) -> None:
                 weights, intercept, is_trained = member.weights, member.intercept, member.is_trained
                 span = batch.start, batch.stop, first, pairs, out
-                score_own_rows(X, task.row_order, folds, fold, weights, intercept, is_trained, *span)
+                score_rows(X, task.row_order, folds, fold, weights, intercept, is_trained, *span)
 
             is_last = fold == self.groups.n_folds - 1
             run(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dichotomies._common.parallel import even_batches, run
+from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.naive_bayes import gaussian as kernels
 from dichotomies._kernels.naive_bayes.gaussian import Quadratic
 from dichotomies._kernels.naive_bayes.moments import Moments, group_moments, leaf_moments, node_moments
@@ -37,8 +38,10 @@ def _moments_of(rows: GroupedRows, X: Matrix, n_jobs: int | None) -> Moments:
     shape = len(size), X.shape[1]
     moments = Moments(np.zeros(len(size)), np.zeros(shape), np.zeros(shape))
 
+    add_moments = group_moments.when(is_small(len(X), 3e-8 * X.size + 3e-5 * len(size)))
+
     def add(batch: range) -> None:
-        group_moments(X, *rows, batch.start, batch.stop, moments)
+        add_moments(X, *rows, batch.start, batch.stop, moments)
 
     batches = [(batch,) for batch in even_batches(size, n_jobs)]
     run(add, batches, n_jobs=n_jobs, shared_memory=True)
@@ -88,17 +91,13 @@ class GaussianNodes:
 
     @cached_property
     def expanded(self) -> Expanded:
-        """The scores as expanded quadratic functions, for matrix products."""
-        n_nodes, n_features = self.center.shape
-        coefficients = np.empty((2 * n_features, n_nodes))
-        constant, n_steep = self.constant.copy(), np.empty(n_features, dtype=np.int64)
-        given = self.scores, self.shift, _STEEPEST
-        kernels.expand(*given, coefficients[:n_features], coefficients[n_features:], constant, n_steep)
-        offsets = np.concatenate([[0], np.cumsum(n_steep)])
-        node: Any = np.empty(offsets[-1], dtype=np.int32)
-        steep = Quadratic(*np.empty((3, offsets[-1])))
-        kernels.list_steep(*given, offsets, node, steep)
-        return Expanded(coefficients, constant, offsets, node, steep)
+        """The scores as quadratic functions, for matrix products."""
+        is_steep = kernels.are_steep(self.scores, self.shift, _STEEPEST)
+        coefficients, constant = kernels.expand(self.scores, self.shift, is_steep)
+        offsets = np.concatenate([[0], np.cumsum(is_steep.sum(axis=0))])
+        feature, node = np.nonzero(is_steep.T)
+        steep = Quadratic(*(each[node, feature] for each in self.scores))
+        return Expanded(coefficients, self.constant + constant, offsets, node.astype(np.int32), steep)
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row at each node: one matrix product of squares and features."""
@@ -109,13 +108,15 @@ class GaussianNodes:
         out: FloatArray = powers @ self.expanded.coefficients
         out += self.expanded.constant
         if len(self.expanded.steep_node):
-            kernels.add_steep(X, *self.expanded[2:], out)
+            small = is_small(len(X), 1e-8 * len(X) * len(self.expanded.steep_node) + 1e-5 * n_features)
+            kernels.add_steep.when(small)(X, *self.expanded[2:], out)
         return out
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
         out = np.empty(len(rows))
-        kernels.score_pairs(X, rows, nodes, self.scores, self.constant, out)
+        small = is_small(len(rows), 4e-8 * len(rows) * len(self.shift))
+        kernels.score_pairs.when(small)(X, rows, nodes, self.scores, self.constant, out)
         return out
 
 
@@ -212,10 +213,16 @@ class GaussianMoments:
         constant = np.empty(len(floor))
         left, right = task.of_nodes(task.tree.left), task.of_nodes(task.tree.right)
         given = leaves, nodes, floor, sides.is_trained
-        kernels.node_parameters(left, right, *given, scores, constant)
+        kernels.node_parameters.when(self._is_small)(left, right, *given, scores, constant)
         constant += self.rule.prior.log_odds(task.left_is_positive, sides)
         constant = np.where(sides.is_trained, constant, sides.constant)
         return GaussianNodes(*scores, constant, sides.is_trained, self.shift)
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether plain code combines moments and makes nodes of them."""
+        n_groups, task = len(self.groups.size), self.groups.task
+        return is_small(len(task.codes), (5e-5 + 2e-8 * len(self.shift)) * (n_groups + task.n_nodes))
 
     @cached_property
     def _leaves_and_nodes(self) -> tuple[Moments, Moments]:
@@ -227,11 +234,12 @@ class GaussianMoments:
         """Combine the moments of groups into those of leaves and nodes, leaving out a fold."""
         leaves, nodes = self._leaves_and_nodes
         if self.groups.n_folds > 1:
-            leaf_moments(self.groups.n_folds, -1 if fold is None else fold, moments, leaves)
+            left_out = -1 if fold is None else fold
+            leaf_moments.when(self._is_small)(self.groups.n_folds, left_out, moments, leaves)
         else:
             leaves = moments
         tree = self.groups.task.tree
-        node_moments(tree.left, tree.right, leaves, nodes)
+        node_moments.when(self._is_small)(tree.left, tree.right, leaves, nodes)
         return leaves, nodes
 
     def _floor(self, nodes: Moments) -> FloatArray:
@@ -254,6 +262,8 @@ class GaussianMoments:
         places = *_nodes_above(task), pairs[:-1] - task.leaf_offset[task.start]
         batches = [(batch,) for batch in even_batches(np.diff(task.leaf_offset), context.n_jobs)]
         room = Quadratic(*np.empty((3, task.n_nodes, X.shape[1])))
+        seconds = 2e-8 * len(out) * X.shape[1] + 5e-5 * task.n_nodes
+        score_rows = kernels.score_own_rows.when(is_small(len(X), seconds))
         for fold in range(self.groups.n_folds):
             member = self._nodes(fold, room)
 
@@ -261,7 +271,7 @@ class GaussianMoments:
                 rows = X, task.row_order, folds, fold
                 nodes = member.scores, member.constant, member.is_trained
                 span = batch.start, batch.stop
-                kernels.score_own_rows(*rows, *nodes, task.leaf_offset, *places, *span, out)
+                score_rows(*rows, *nodes, task.leaf_offset, *places, *span, out)
 
             progress = context.progress(f"scoring fold {fold + 1} of {self.groups.n_folds}")
             run(score, batches, n_jobs=context.n_jobs, progress=progress, shared_memory=True)

@@ -1,0 +1,131 @@
+"""Compiled kernels on disk, one file each, that no state of the disk can do harm to.
+
+A file's name tells everything that its contents depend on (sources, versions, signature, processor), so that
+processes that start at once write the same file, each by an atomic rename, and a folder copied from another
+machine is merely of no use. It begins with a checksum of the rest. Whatever goes wrong in reading means that
+the kernel is compiled again, in writing that the next process will have to; one warning says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import sys
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numba
+from numba.core import config
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_DIGEST_SIZE = 32
+
+
+class KernelCache:
+    """The compiled signatures of one kernel; what numba's dispatcher loads from and saves to.
+
+    Parameters
+    ----------
+    function : callable
+        The kernel's code.
+    is_inner : bool
+        Whether it is the variant that only other kernels call.
+    on_miss : callable
+        Called before a signature is compiled.
+    """
+
+    def __init__(self, function: Any, is_inner: bool, on_miss: Callable[[], None]) -> None:
+        module = function.__module__.rpartition(".")[2]
+        self._name = f"{module}.{function.__qualname__}{'.inner' if is_inner else ''}"
+        self._on_miss = on_miss
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """The compiled signature; None if it has to be compiled."""
+        target_context.refresh()
+        name = self._file_name(signature, target_context)
+        for folder in folders():
+            try:
+                content = (folder / name).read_bytes()
+                if hashlib.sha256(content[_DIGEST_SIZE:]).digest() == content[:_DIGEST_SIZE]:
+                    return CompileResult._rebuild(target_context, *pickle.loads(content[_DIGEST_SIZE:]))
+            except OSError:
+                continue
+            except Exception as error:
+                _warn_once(f"cannot be read: {error!r}")
+        self._on_miss()
+        return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep a compiled signature in the first folder that can be written to."""
+        if result.library.has_dynamic_globals or any(not lifted.can_cache for lifted in result.lifted):
+            return
+        content = dumps(result._reduce())
+        content = hashlib.sha256(content).digest() + content
+        name = self._file_name(signature, result.target_context)
+        for folder in folders():
+            try:
+                _write(folder, name, content)
+            except OSError:
+                continue
+            return
+        _warn_once("cannot be written")
+
+    def _file_name(self, signature: Any, target_context: Any) -> str:
+        depends_on = (_sources(), numba.__version__, sys.version, target_context.codegen().magic_tuple())
+        key = hashlib.sha256(repr((*depends_on, self._name, signature)).encode()).hexdigest()
+        return f"{self._name}.{key[:24]}.nbk"
+
+
+def folders() -> list[Path]:
+    """Where compiled kernels are looked for: ``NUMBA_CACHE_DIR``, or beside the package and then at home."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR") or config.CACHE_DIR
+    if chosen:
+        return [Path(chosen) / "dichotomies"]
+    own = Path(__file__).parent / "__pycache__"
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # nobody's home
+        return [own]
+    return [own, home / "dichotomies"]
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
+    """Write a file so that others see all of it or nothing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=name, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(folder / name)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@cache
+def _sources() -> str:
+    """A checksum of the code of all kernels: they call one another across files."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def _warn_once(trouble: str) -> None:
+    where = ", ".join(map(str, folders()))
+    warnings.warn(
+        f"The cache of compiled kernels in {where} {trouble}. Kernels are compiled again in every process; "
+        "set NUMBA_CACHE_DIR to a folder that can be written to.",
+        RuntimeWarning,
+        stacklevel=2,
+    )

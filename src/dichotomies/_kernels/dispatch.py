@@ -1,0 +1,97 @@
+"""Numba's side of kernels: flags, kernels that call kernels, and one line where compiling takes long."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numba
+from numba import types
+from numba.core.event import Event, Listener, install_listener
+from numba.extending import overload, typeof_impl
+
+from dichotomies._kernels.cache import KernelCache
+from dichotomies._kernels.compile import ANY_ORDER, OVERLOADS, Kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+#: Seconds of compilation that are announced to people who wait for it.
+_LONG = 2.0
+
+
+def dispatcher(kernel: Kernel[Any, Any], *, is_inner: bool = False) -> Callable[..., Any]:
+    """Compile when first called, and keep the result on disk."""
+    while OVERLOADS:
+        function, implementation = OVERLOADS.pop()
+        overload(function, jit_options=_options(ANY_ORDER))(implementation)
+    wrappers = {"no_cpython_wrapper": is_inner, "no_cfunc_wrapper": True}
+    made: Any = numba.njit(**_options(kernel.fastmath), **wrappers)(kernel.function)
+    made._cache = KernelCache(kernel.function, is_inner, lambda: _announce(kernel))
+    return made  # type: ignore[no-any-return]
+
+
+def _options(fastmath: frozenset[str]) -> dict[str, Any]:
+    return {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath) or False}
+
+
+@typeof_impl.register(Kernel)
+def _type_of(kernel: Kernel[Any, Any], _: Any) -> Any:
+    """A kernel that another one calls is the dispatcher that it wraps."""
+    return types.Dispatcher(kernel.inner)  # type: ignore[no-untyped-call]
+
+
+def _announce(kernel: Kernel[Any, Any]) -> None:
+    if kernel.seconds > _LONG and is_interactive():
+        print(
+            f"dichotomies: compiling {kernel.__name__}, usually {kernel.seconds:.0f} s; the result is kept "
+            "(`dichotomies warm-up` does this ahead of time).",
+            file=sys.stderr,
+        )
+
+
+def is_interactive() -> bool:
+    """Whether someone is waiting: a prompt, a notebook or a terminal."""
+    return hasattr(sys, "ps1") or "ipykernel" in sys.modules or sys.stderr.isatty()
+
+
+class Compilation(NamedTuple):
+    """A kernel that Python called and that had to be compiled for the types of its arguments.
+
+    Attributes
+    ----------
+    kernel : str
+        Module and name.
+    seconds : float
+    """
+
+    kernel: str
+    seconds: float
+
+
+class _Recorder(Listener):  # type: ignore[misc]
+    """Notes what is compiled, but not what is compiled as a part of it."""
+
+    def __init__(self) -> None:
+        self.found: list[Compilation] = []
+        self._begun: list[float] = []
+
+    def on_start(self, event: Event) -> None:  # noqa: ARG002 - as numba calls it
+        self._begun.append(time.perf_counter())
+
+    def on_end(self, event: Event) -> None:
+        taken = time.perf_counter() - self._begun.pop()
+        if not self._begun:
+            code = event.data["dispatcher"].py_func
+            module = code.__module__.removeprefix("dichotomies._kernels.")
+            self.found.append(Compilation(f"{module}.{code.__qualname__}", taken))
+
+
+@contextmanager
+def compilations() -> Iterator[list[Compilation]]:
+    """Note which kernels are compiled, in one thread; those that are found on disk are not."""
+    recorder = _Recorder()
+    with install_listener("numba:compile", recorder):
+        yield recorder.found

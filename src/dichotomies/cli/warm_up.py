@@ -1,0 +1,48 @@
+"""``dichotomies warm-up``: compile kernels ahead of time, for the build step of a container."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dichotomies.cli import options
+from dichotomies.cli.failures import in_a_sentence
+from dichotomies.cli.printing import print_json
+
+EXAMPLE = "Example: dichotomies warm-up --cache /opt/kernels"
+
+
+@in_a_sentence
+def warm_up(
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder to keep the kernels in; set NUMBA_CACHE_DIR to it where they are used."),
+    ] = None,
+    learner: Annotated[
+        list[str] | None, typer.Option(help="Learner to compile for; may be repeated. Default: all.")
+    ] = None,
+    json: options.Json = False,
+    debug: options.Debug = False,  # noqa: ARG001
+) -> None:
+    """Compile what training and predicting need, and keep it on disk."""
+    if cache is not None:
+        cache.mkdir(parents=True, exist_ok=True)
+        os.environ["NUMBA_CACHE_DIR"] = str(cache)
+    from dichotomies._kernels.cache import folders
+    from dichotomies.cli import warming
+
+    unknown = set(learner or ()) - set(warming.LEARNERS)
+    if unknown:
+        raise ValueError(f"learner must be one of {', '.join(warming.LEARNERS)}; got {', '.join(unknown)}.")
+    found = {}
+    for name, compiled in warming.warm_up(learner or list(warming.LEARNERS)):
+        found[name] = {each.kernel: round(each.seconds, 2) for each in compiled}
+        if not json:
+            took = sum(found[name].values())
+            print(f"{name}: {len(compiled)} kernels compiled in {took:.0f} s")
+    place = str(folders()[0])
+    if json:
+        print_json({"compiled": found, "folder": place})
+    else:
+        print(f"Kept in {place}.")

@@ -1,0 +1,62 @@
+"""Compiling ahead of time what training and predicting need: small problems of every kind, by kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
+
+from dichotomies._kernels.compile import compiling_always
+from dichotomies._kernels.dispatch import compilations
+from dichotomies.calibrators.binary import BINARY
+from dichotomies.estimators.classifier import NestedDichotomyClassifier
+from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dichotomies._kernels.dispatch import Compilation
+
+#: What is trained for each name; logistic regression to the last digits takes another solver.
+LEARNERS: dict[str, list[Any]] = {
+    "logistic": [LogisticRegression(), LogisticRegression(tol=1e-8)],
+    "naive-bayes": [BernoulliNB(), GaussianNB()],
+    "boosting": [
+        HistGradientBoostClassifier(n_estimators=2),
+        HistAdaBoostClassifier(n_estimators=2),
+    ],
+}
+
+
+def warm_up(learners: list[str]) -> Iterator[tuple[str, list[Compilation]]]:
+    """Train and predict with each learner, and with every calibrator; yield what had to be compiled.
+
+    Rows are random, in double precision; large enough for every solver, small enough to take no time.
+    """
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(8), 32)
+    X = rng.random((len(y), 48)) * (rng.random((len(y), 48)) < 0.3)
+    for name in learners:
+        with compiling_always(), compilations() as found:
+            for estimator in LEARNERS[name]:
+                for rows in [X] if isinstance(estimator, _DENSE_ONLY) else [X, csr_array(X)]:
+                    for internal in ("platt", None):
+                        _use(estimator, internal, rows, y)
+        yield name, found
+    with compiling_always(), compilations() as found:
+        for internal in BINARY.names():
+            _use(GaussianNB(), internal, X, y)
+    yield "calibrators", found
+
+
+_DENSE_ONLY = GaussianNB, HistGradientBoostClassifier, HistAdaBoostClassifier
+
+
+def _use(estimator: Any, internal: str | None, X: Any, y: Any) -> None:
+    clf = NestedDichotomyClassifier(
+        estimator, "random", internal_calibration=internal, external_calibration=None, random_state=0
+    )
+    clf.fit(X, y).predict_proba(X)
