@@ -67,20 +67,30 @@ class Case(NamedTuple):
 _CLASSIFIER = "from dichotomies import NestedDichotomyClassifier as Tree"
 _FLAT = "from sklearn.linear_model import LogisticRegression", "LogisticRegression()"
 _CALIBRATED = (
-    "from sklearn.linear_model import LogisticRegression; from sklearn.calibration import CalibratedClassifierCV",
+    f"{_FLAT[0]}; from sklearn.calibration import CalibratedClassifierCV",
     "CalibratedClassifierCV(LogisticRegression(), cv=3)",
 )
 
 
 def _cases() -> list[Case]:
-    cases = [Case(f"default, {data}", data, _CLASSIFIER, "Tree()", *_FLAT) for data in ("iris", "digits", "letter")]
+    cases = [
+        Case(f"default, {data}", data, _CLASSIFIER, "Tree()", *_FLAT) for data in ("iris", "digits", "letter")
+    ]
     for data in ("digits", "sparse digits"):
         cases.append(Case(f"logistic, {data}", data, _CLASSIFIER, "Tree(structure='random')", *_FLAT))
         bayes = "from sklearn.naive_bayes import MultinomialNB", "MultinomialNB()"
         ours = f"{_CLASSIFIER}; {bayes[0]}", "Tree(MultinomialNB())"
         cases.append(Case(f"multinomial naive Bayes, {data}", data, *ours, *bayes))
     bayes = "from sklearn.naive_bayes import GaussianNB", "GaussianNB()"
-    cases.append(Case("Gaussian naive Bayes, digits", "digits", f"{_CLASSIFIER}; {bayes[0]}", "Tree(GaussianNB())", *bayes))
+    cases.append(
+        Case(
+            "Gaussian naive Bayes, digits",
+            "digits",
+            f"{_CLASSIFIER}; {bayes[0]}",
+            "Tree(GaussianNB())",
+            *bayes,
+        )
+    )
     boosting = "from sklearn.ensemble import HistGradientBoostingClassifier as Theirs", "Theirs()"
     for name in ("HistGradientBoostClassifier", "HistAdaBoostClassifier"):
         ours = f"{_CLASSIFIER}; from dichotomies.learners.boosting import {name}", f"Tree({name}())"
@@ -112,9 +122,8 @@ kernels = 0
 if "dichotomies._kernels.compile" in sys.modules:
     import gc
     from dichotomies._kernels.compile import Kernel
-    kernels = sum(
-        len(each.compiled.signatures) for each in gc.get_objects() if isinstance(each, Kernel) and "compiled" in vars(each)
-    )
+    used = [each for each in gc.get_objects() if isinstance(each, Kernel) and "compiled" in vars(each)]
+    kernels = sum(len(each.compiled.signatures) for each in used)
 print(json.dumps([imported - begun, fitted - imported, done - fitted, kernels]))
 """
 
@@ -189,7 +198,9 @@ def _command_line(folder: Path, repeats: int) -> list[list[str]]:
     }
     rows = []
     for name, words in commands.items():
-        cold, warm, other = [], [], []
+        cold: list[float] = []
+        warm: list[float] = []
+        other = []
         for _ in range(repeats):
             with tempfile.TemporaryDirectory() as cache:
                 for found in (cold, warm):

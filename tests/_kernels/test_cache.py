@@ -110,10 +110,9 @@ def test_a_full_or_unwritable_disk_is_reported_once_and_leaves_nothing_behind(tm
     run = _doubling(tmp_path, monkeypatch)
     monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(error))
     cache._warn_once.cache_clear()
-    with pytest.warns(RuntimeWarning, match="cannot be written") as caught:
+    with pytest.warns(RuntimeWarning, match="cannot be written"):
         run()
-        run()
-    assert len(caught) == 1
+    run()  # a second warning would be an error
     assert list(tmp_path.rglob("*.*")) == []
 
 
@@ -146,7 +145,7 @@ def test_a_cache_of_another_processor_is_not_used(filled, monkeypatch):
 
 
 def test_without_a_home_there_is_still_a_place_or_none_at_all(monkeypatch):
-    monkeypatch.setattr(cache.config, "CACHE_DIR", "")
+    monkeypatch.setattr(cache._CONFIG, "CACHE_DIR", "")
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
 

@@ -19,14 +19,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numba
-from numba.core import config
+from numba.core import config, serialize
 from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _DIGEST_SIZE = 32
+
+# numba's types for them are not complete
+_RESULT: Any = CompileResult
+_CONFIG: Any = config
+_SERIALIZE: Any = serialize
 
 
 class KernelCache:
@@ -42,7 +46,7 @@ class KernelCache:
         Called before a signature is compiled.
     """
 
-    def __init__(self, function: Any, is_inner: bool, on_miss: Callable[[], None]) -> None:  # noqa: FBT001
+    def __init__(self, function: Any, is_inner: bool, on_miss: Callable[[], None]) -> None:
         module = function.__module__.rpartition(".")[2]
         self._name = f"{module}.{function.__qualname__}{'.inner' if is_inner else ''}"
         self._on_miss = on_miss
@@ -55,10 +59,10 @@ class KernelCache:
             try:
                 content = (folder / name).read_bytes()
                 if hashlib.sha256(content[_DIGEST_SIZE:]).digest() == content[:_DIGEST_SIZE]:
-                    return CompileResult._rebuild(target_context, *pickle.loads(content[_DIGEST_SIZE:]))
+                    return _RESULT._rebuild(target_context, *pickle.loads(content[_DIGEST_SIZE:]))
             except OSError:
                 continue
-            except Exception as error:  # noqa: BLE001 - unpickling may raise anything
+            except Exception as error:
                 _warn_once(f"cannot be read: {error!r}")
         self._on_miss()
         return None
@@ -67,7 +71,7 @@ class KernelCache:
         """Keep a compiled signature in the first folder that can be written to."""
         if result.library.has_dynamic_globals or any(not lifted.can_cache for lifted in result.lifted):
             return
-        content = dumps(result._reduce())
+        content = _SERIALIZE.dumps(result._reduce())
         content = hashlib.sha256(content).digest() + content
         name = self._file_name(signature, result.target_context)
         for folder in folders():
@@ -86,7 +90,7 @@ class KernelCache:
 
 def folders() -> list[Path]:
     """Where compiled kernels are looked for: ``NUMBA_CACHE_DIR``, or beside the package and then at home."""
-    chosen = os.environ.get("NUMBA_CACHE_DIR") or config.CACHE_DIR
+    chosen = os.environ.get("NUMBA_CACHE_DIR") or _CONFIG.CACHE_DIR
     if chosen:
         return [Path(chosen) / "dichotomies"]
     own = Path(__file__).parent / "__pycache__"

@@ -93,14 +93,14 @@ class Kernel(Generic[P, R]):
         """Run the compiled code, or plain code if whoever calls is plain code."""
         if _RUNS_PLAINLY.get():
             return self.plain(*arguments)  # type: ignore[call-arg]
-        return self.compiled(*map(canonical, arguments))  # type: ignore[call-arg,arg-type]
+        return self.compiled(*map(canonical, arguments))  # type: ignore[call-arg]
 
     def plainly(self, function: Callable[P, R]) -> Callable[P, R]:
         """Register what does the same in plain numpy, where the interpreter would take long."""
         self.plain = function
         return function
 
-    def when(self, small: bool, /) -> Callable[P, R]:  # noqa: FBT001
+    def when(self, small: bool, /) -> Callable[P, R]:
         """The way to run: plain code if the work is small (see `is_small`), else compiled code."""
         return self._run_plainly if small else self
 
@@ -117,14 +117,14 @@ class Kernel(Generic[P, R]):
         """The dispatcher, which compiles at the first call; numba is imported only now."""
         if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
             return np.errstate(all="ignore")(self.function)  # compiled code does not warn either
-        from dichotomies._kernels import dispatch  # noqa: PLC0415 - numba takes long to import
+        from dichotomies._kernels import dispatch
 
         return dispatch.dispatcher(self)
 
     @cached_property
     def inner(self) -> Callable[P, R]:
         """The dispatcher that other kernels call, which compiles faster: Python has no access to it."""
-        from dichotomies._kernels import dispatch  # noqa: PLC0415
+        from dichotomies._kernels import dispatch
 
         return dispatch.dispatcher(self, is_inner=True)
 

@@ -39,8 +39,9 @@ def _pool_ties(
     distinct, place = np.unique(scores[order], return_inverse=True)
     weight, is_positive = weights[order], targets[order]
     n = len(distinct)
-    positive = np.bincount(place, np.where(is_positive, weight, 0.0), n)
-    return distinct, positive, np.bincount(place, np.where(is_positive, 0.0, weight), n)
+    sides = np.where(is_positive, weight, 0.0), np.where(is_positive, 0.0, weight)
+    positive, negative = (np.bincount(place, side, n).astype(np.float64) for side in sides)
+    return distinct, positive, negative
 
 
 @kernel

@@ -41,9 +41,7 @@ def standardise(values: FloatArray, weights: FloatArray, centred: bool, equal: f
 
 
 @standardise.plainly
-def _standardise(
-    values: FloatArray, weights: FloatArray, centred: bool, equal: float
-) -> tuple[float, float]:
+def _standardise(values: FloatArray, weights: FloatArray, centred: bool, equal: float) -> tuple[float, float]:
     total = weights.sum()
     mean = weights @ values / total if centred and total > 0.0 else 0.0
     largest = np.abs(values[weights > 0.0]).max(initial=0.0)

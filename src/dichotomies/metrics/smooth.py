@@ -141,7 +141,7 @@ class _Residuals:
 
 def _smoothed_with_reflection(values: FloatArray, kernel: FloatArray) -> FloatArray:
     """Convolution on the unit interval; what would leave it at an end is reflected there."""
-    from scipy.signal import fftconvolve  # noqa: PLC0415 - takes a tenth of a second to import
+    from scipy.signal import fftconvolve
 
     n = len(values)
     mirrored = np.concatenate([values[:0:-1], values, values[-2::-1]])

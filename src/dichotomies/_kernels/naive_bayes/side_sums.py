@@ -42,5 +42,8 @@ def _side_sums(left: IntArray, right: IntArray, leaves: FloatArray, out: FloatAr
     for level in reversed(levels(left, right)):
         for side, child in enumerate((left[level], right[level])):
             is_leaf = (child < 0)[:, None]
-            of_leaves, of_nodes = leaves[np.where(child < 0, ~child, 0)], out[np.maximum(child, 0)].sum(axis=1)
+            of_leaves, of_nodes = (
+                leaves[np.where(child < 0, ~child, 0)],
+                out[np.maximum(child, 0)].sum(axis=1),
+            )
             out[level, side] = np.where(is_leaf, of_leaves, of_nodes)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 # What numba calls is scipy's LAPACK; loaded here, it obeys limits on threads from the start.
-import scipy.linalg.cython_lapack
 from scipy.linalg.lapack import dpotrf
 
 from dichotomies._kernels.compile import compiled_as, vector_kernel
@@ -28,7 +27,7 @@ def factorise(matrix: FloatArray) -> bool:
 
 @compiled_as(factorise)
 def _factorise(matrix: Any) -> Callable[[Any], bool]:  # noqa: ARG001 - its type is always the same
-    from numba import types  # noqa: PLC0415 - only where it is there already
+    from numba import types
 
     routine: Any = types.ExternalFunction(
         "numba_xxpotrf",

@@ -28,7 +28,7 @@ def prefetch(array: Any, place: Any) -> None:
 
 @compiled_as(prefetch)
 def _prefetch(array: Any, place: Any) -> Any:  # noqa: ARG001 - the same for all types
-    from dichotomies._kernels.newton.prefetching import prefetch_line  # noqa: PLC0415 - imports numba
+    from dichotomies._kernels.newton.prefetching import prefetch_line
 
     def call(array: Any, place: Any) -> None:
         prefetch_line(array, place)

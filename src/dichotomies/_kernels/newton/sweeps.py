@@ -133,7 +133,9 @@ def weights_of(X: Any, slack: float, is_free: bool, state: FloatArray, w: Any) -
 
 
 @vector_kernel
-def ascend(X: Any, order: Any, is_free: bool, slack: float, accuracy: float, state: FloatArray, w: Any) -> bool:
+def ascend(
+    X: Any, order: Any, is_free: bool, slack: float, accuracy: float, state: FloatArray, w: Any
+) -> bool:
     """Sweep until the weights are so near to the optimum, as a part of them; return whether they are."""
     n_lanes = state.shape[1] // 3
     lanes = w.reshape(-1, n_lanes)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies._kernels.newton.node import Nodes, Objective, Results
 
 
@@ -59,7 +59,7 @@ class Members:
 
     which: IntArray
     place: IntArray
-    is_row: FloatArray
+    is_row: BoolArray
     y: FloatArray
     weight: FloatArray
     fold: IntArray
@@ -98,10 +98,14 @@ class Members:
         seen = np.where(self.fold[own] != member - 1, self.weight[own], 0.0)
         left, right = objective.left_factor[which], objective.right_factor[which]
         if objective.balanced:
-            of_left, of_right = np.where(is_left, seen, 0.0).sum(axis=1), np.where(is_left, 0.0, seen).sum(axis=1)
+            of_left, of_right = (
+                np.where(is_left, seen, 0.0).sum(axis=1),
+                np.where(is_left, 0.0, seen).sum(axis=1),
+            )
             left, right = (of_left + of_right) / (2.0 * of_left), (of_left + of_right) / (2.0 * of_right)
         factor = np.where(is_left, left[:, None], right[:, None])
-        return objective.C[which, grid][:, None] * factor * seen
+        costs: FloatArray = objective.C[which, grid][:, None] * factor * seen
+        return costs
 
     def _keep_scores(self, grid: int, z: FloatArray, results: Results) -> None:
         """Keep every row's score by the member that has not seen it, and the loss of a node's rows."""

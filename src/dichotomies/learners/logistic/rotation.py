@@ -43,4 +43,3 @@ def _find_axes(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     sample -= center
     variance, basis = np.linalg.eigh(sample.T @ sample / len(sample))
     return center, np.maximum(variance, 0.0), np.ascontiguousarray(basis)
-
