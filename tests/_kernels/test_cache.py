@@ -124,6 +124,16 @@ def test_a_folder_that_cannot_be_made_is_no_obstacle(tmp_path, monkeypatch):
         run()
 
 
+def test_a_new_version_takes_the_place_of_the_old(tmp_path, monkeypatch):
+    run = _doubling(tmp_path, monkeypatch)
+    run()
+    [old] = tmp_path.rglob("*.nbk")
+    monkeypatch.setattr(cache, "_sources", lambda: "other sources")
+    run()
+    [new] = tmp_path.rglob("*.nbk")
+    assert new != old
+
+
 def test_a_read_only_cache_is_read(tmp_path, monkeypatch):
     run = _doubling(tmp_path, monkeypatch)
     run()
@@ -134,9 +144,10 @@ def test_a_read_only_cache_is_read(tmp_path, monkeypatch):
     assert missed == []
 
 
-def test_a_cache_of_another_processor_is_not_used(filled, monkeypatch):
+def test_a_cache_of_another_processor_is_not_used(filled):
     """Another processor has another name of the file; here it is this one that is renamed."""
-    other = filled.with_name(filled.name.replace(".nbk", "0.nbk"))
+    *kernel_name, machine, version, ending = filled.name.split(".")
+    other = filled.with_name(".".join([*kernel_name, machine[::-1], version, ending]))
     filled.rename(other)
     try:
         assert _compiled(filled.parent.parent)[0] == 1

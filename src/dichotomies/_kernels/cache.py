@@ -2,8 +2,9 @@
 
 A file's name tells everything that its contents depend on (sources, versions, signature, processor), so that
 processes that start at once write the same file, each by an atomic rename, and a folder copied from another
-machine is merely of no use. It begins with a checksum of the rest. Whatever goes wrong in reading means that
-the kernel is compiled again, in writing that the next process will have to; one warning says so.
+machine is merely of no use. Files of other versions give way. A file begins with a checksum of the rest.
+Whatever goes wrong in reading means that the kernel is compiled again, in writing that the next process will
+have to; one warning says so.
 """
 
 from __future__ import annotations
@@ -83,13 +84,14 @@ class KernelCache:
         _warn_once("cannot be written")
 
     def _file_name(self, signature: Any, target_context: Any) -> str:
-        depends_on = (_sources(), numba.__version__, sys.version, target_context.codegen().magic_tuple())
-        key = hashlib.sha256(repr((*depends_on, self._name, signature)).encode()).hexdigest()
-        return f"{self._name}.{key[:24]}.nbk"
+        """Kernel, types and machine, and last what changes with versions."""
+        machine = sys.implementation.cache_tag, target_context.codegen().magic_tuple()
+        parts = _hash(signature, *machine), _hash(_sources(), numba.__version__, sys.version)
+        return ".".join([self._name, *parts, "nbk"])
 
 
 def folders() -> list[Path]:
-    """Where compiled kernels are looked for: ``NUMBA_CACHE_DIR``, or beside the package and then at home."""
+    """Folders of compiled kernels: ``NUMBA_CACHE_DIR``, or one beside the package and one at home."""
     chosen = os.environ.get("NUMBA_CACHE_DIR") or _CONFIG.CACHE_DIR
     if chosen:
         return [Path(chosen) / "dichotomies"]
@@ -110,9 +112,16 @@ def _write(folder: Path, name: str, content: bytes) -> None:
             file.write(content)
         Path(temporary).chmod(0o644)
         Path(temporary).replace(folder / name)
+        for other in folder.glob(name.rsplit(".", 2)[0] + ".*.nbk"):
+            if other.name != name:  # of another version
+                other.unlink(missing_ok=True)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _hash(*parts: Any) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 @cache

@@ -46,7 +46,7 @@ def _pool_ties(
 
 @kernel
 def pool_violators(positive: FloatArray, negative: FloatArray, last: IntArray) -> int:
-    """Merge neighbours until the share of `positive` rises strictly; return the number of blocks.
+    """Merge neighbours until the share of `positive` increases strictly; return the number of blocks.
 
     Block j's weights are written to the j-th place of `positive` and `negative`, the index of the last
     score in it to that of `last`.

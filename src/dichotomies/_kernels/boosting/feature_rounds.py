@@ -1,8 +1,8 @@
-"""The order in which a tree node looks at the features: scrambled, yet not random.
+"""The order in which a tree node tries the features: scrambled, yet not random.
 
 The first of equally good features is taken. In a small node many features are: were the order always the
-same, all trees would look at the same corner of an image, where scikit-learn's, which go through the features
-in random order, look everywhere. Here the order is scrambled by how many bins the rows have.
+same, all trees would use the same corner of an image, where scikit-learn's, which go through the features
+in random order, use all of it. Here the order is scrambled by how many bins the rows have.
 """
 
 from typing import Any

@@ -2,7 +2,7 @@
 
 Three passes over the bins: sums up to each bin, the score of the cut behind each, which vector instructions
 work out for several bins at once, and the best of these. A later candidate must be better by more than
-rounding, so that among equals the feature looked at first and the lowest cut win.
+rounding, so that among equals the first feature tried and the lowest cut win.
 """
 
 from typing import NamedTuple
@@ -64,7 +64,7 @@ def gini_cut(
     negative, positive : (n_bins,)
         Weight of either class in each bin, positive where the bin has a row of it.
     counts : (n_bins,)
-        Rows in each bin; looked at only where `min_rows` is more than 1.
+        Rows in each bin; used only where `min_rows` is more than 1.
     totals : (2,)
         Weight of either class.
     best : float

@@ -32,7 +32,7 @@ def rank_columns(
     X : (n_all_rows, n_features)
     rows : (n_rows,)
     features : (n_used,)
-        The features that trees look at.
+        The features that trees use.
     thresholds, offsets
         Those of feature ``features[u]``, ascending, are ``thresholds[offsets[u]:offsets[u + 1]]``.
     out : (n_used, n_rows or more)

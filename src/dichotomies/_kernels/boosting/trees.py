@@ -176,7 +176,7 @@ def plant(rows: Rows, growth: Growth, number: int, tree: Tree) -> None:
 
 @kernel
 def may_split(growth: Growth, tree: Tree, node: int) -> bool:
-    """Whether to look for a cut; if so, set what it has to beat."""
+    """Decide whether to search for a cut; if so, set what it has to beat."""
     n_rows = tree.end[node] - tree.begin[node]
     a, b = float(tree.sums[node, 0]), float(tree.sums[node, 1])
     tree.score[node] = -1.0

@@ -153,7 +153,7 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
         Folds on which to try.
     fit_intercept : bool, default=True
     class_weight : None, "balanced" or dict, default=None
-        As in scikit-learn's `LogisticRegression`. The loss by which C is chosen does not look at it.
+        As in scikit-learn's `LogisticRegression`. It does not enter the loss by which C is chosen.
     tol : float, default=1e-4
         Largest derivative of the mean loss.
     max_iter : int, default=100

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.learners.base import Effort
     from dichotomies.learners.naive_bayes.groups import Sides
-    from dichotomies.learners.naive_bayes.route import Leg
+    from dichotomies.learners.naive_bayes.route import Stage
     from dichotomies.learners.naive_bayes.sparse import SparseCounts
 
 
@@ -110,8 +110,8 @@ class Ascent:
         leaf_size = np.diff(self.counts.offsets[:: self.counts.groups.n_folds])
         route = Route.of(self.counts.task, leaf_size, len(self.counts.alpha), n_jobs)
 
-        def visit(leg: Leg, subtrees: Subtrees, span: tuple[float, float]) -> list[Part]:
-            work, arguments = self._worker(asked, leg, subtrees), [(batch,) for batch in leg.batches]
+        def visit(stage: Stage, subtrees: Subtrees, span: tuple[float, float]) -> list[Part]:
+            work, arguments = self._worker(asked, stage, subtrees), [(batch,) for batch in stage.batches]
             parts: list[Part] = run(
                 work, arguments, n_jobs=n_jobs, progress=progress, span=span, shared_memory=True
             )
@@ -122,18 +122,18 @@ class Ascent:
         subtrees = _joined([none, *(part.pending for part in parts)])
         return parts + visit(route.above(n_jobs), subtrees, (route.share_below, 1.0))
 
-    def _worker(self, asked: Asked, leg: Leg, subtrees: Subtrees) -> Callable[[range], Part]:
+    def _worker(self, asked: Asked, stage: Stage, subtrees: Subtrees) -> Callable[[range], Part]:
         """What visits a batch of nodes."""
-        counts, visits = self.counts, leg.visits
+        counts, visits = self.counts, stage.visits
         given = counts.smoothing.rule, counts.alpha, counts.active, visits, subtrees, self.models, asked.rows
 
         def work(batch: range) -> Part:
-            space = self._workspace()._replace(pending=leg.room(batch, len(self.models.left_out)))
+            space = self._workspace()._replace(pending=stage.room(batch, len(self.models.left_out)))
             nodes = visits.node[batch.start : batch.stop]
             nodes = nodes[(nodes >= 0) & (visits.given[batch.start : batch.stop] < 0)]
             room = self.most[nodes].sum() if asked.weights else 0
             kept = Kept(self.sizes, np.empty(room, dtype=np.int32), np.empty(room))
-            span = leg.begin(batch), batch.start, batch.stop
+            span = stage.begin(batch), batch.start, batch.stop
             n = visit_nodes(*given, *span, space, kept, asked.scores)
             self.spare.append(space)
             return Part(nodes, kept.feature[:n], kept.value[:n], space.pending.first(space.cursor[0]))

@@ -32,7 +32,7 @@ _MEDIAN_ROWS = 2_000
 
 
 def _moments_of(rows: GroupedRows, X: Matrix, n_jobs: int | None) -> Moments:
-    """Of the rows of each group, which are looked at twice in a row."""
+    """Moments of the rows of each group, which are read twice in a row."""
     size = np.diff(rows.offsets)
     shape = len(size), X.shape[1]
     moments = Moments(np.zeros(len(size)), np.zeros(shape), np.zeros(shape))

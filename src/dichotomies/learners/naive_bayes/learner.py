@@ -50,7 +50,7 @@ class NaiveBayesLearner(Learner):
     """GaussianNB, MultinomialNB, ComplementNB and BernoulliNB, from statistics of the classes.
 
     The statistics of a node are those of its classes combined, and those of a fold's complement are those
-    of all other folds combined: the rows are looked at once, however many nodes and folds there are.
+    of all other folds combined: the rows are read once, however many nodes and folds there are.
     """
 
     is_quick = True
@@ -145,7 +145,7 @@ class NaiveBayesLearner(Learner):
 @savable("binarised")
 @dataclass(frozen=True)
 class Binarised:
-    """Nodes that look at whether features exceed a threshold."""
+    """Nodes whose features are whether values exceed a threshold."""
 
     rule: Smoothing
     scorer: NodeScorer

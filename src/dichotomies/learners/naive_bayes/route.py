@@ -21,7 +21,7 @@ _PARTS_PER_JOB = 4
 _BATCHES_ABOVE = 2
 
 
-class Leg(NamedTuple):
+class Stage(NamedTuple):
     """Some of the visits, in batches.
 
     Attributes
@@ -98,18 +98,18 @@ class Route(NamedTuple):
         """Which part of the work is to be done in small subtrees."""
         return float(self.work[~self.is_large].sum() / max(1, self.work.sum()))
 
-    def below(self, n_jobs: int | None) -> Leg:
+    def below(self, n_jobs: int | None) -> Stage:
         """The small subtrees, in batches of whole ones."""
         is_small = ~self.is_large
         edges = np.concatenate([[0], np.flatnonzero(self.is_top[is_small]) + 1])
         batches = even_batches(self.work[self.is_top], n_jobs) if self.is_top.any() else []
-        return Leg(
+        return Stage(
             _some(self.visits, is_small),
             (self.most - self.most_below)[is_small],
             [range(edges[batch.start], edges[batch.stop]) for batch in batches],
         )
 
-    def above(self, n_jobs: int | None) -> Leg:
+    def above(self, n_jobs: int | None) -> Stage:
         """The nodes above the small subtrees, which are given."""
         chosen = self.is_large | self.is_top
         is_given = self.is_top[chosen]
@@ -117,7 +117,7 @@ class Route(NamedTuple):
         more_pending = self.most[chosen] - np.where(is_given, 0, self.most_below[chosen])
         work = np.where(is_given, 0, self.work[chosen])
         batches = even_batches(work, n_jobs, _BATCHES_ABOVE) if self.is_large.any() else []
-        return Leg(visits, more_pending, batches)
+        return Stage(visits, more_pending, batches)
 
 
 def _some(visits: Visits, chosen: BoolArray) -> Visits:

@@ -24,7 +24,7 @@ _SMALLEST_ALPHA = 1e-10
 
 
 class Background(NamedTuple):
-    """What is known of each node before its active features are looked at.
+    """Parameters of each node apart from its active features.
 
     Attributes
     ----------
