@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
-from dichotomies._kernels import compile
+from dichotomies._kernels import compile as kernels
 from dichotomies.calibrators.binary import BINARY, Segments
 from dichotomies.learners import NodeTask, choose
 from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
@@ -40,7 +40,7 @@ def _rows():
 
 def answers(patience):
     """Log-probabilities by name, computed with this much patience for plain code."""
-    compile.PATIENCE = compile.PATIENCE_OF_ANSWERS = patience
+    kernels.PATIENCE = kernels.PATIENCE_OF_ANSWERS = patience
     X, y = _rows()
     found = {}
     for name, estimator in LEARNERS.items():

@@ -7,15 +7,15 @@ import sys
 import numpy as np
 import pytest
 
-from dichotomies._kernels import compile
+from dichotomies._kernels import compile as kernels
 from tests._kernels.every_way import answers
 
 
 @pytest.fixture(scope="module")
 def plain():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compile, "PATIENCE", compile.PATIENCE)
-        patch.setattr(compile, "PATIENCE_OF_ANSWERS", compile.PATIENCE_OF_ANSWERS)
+        patch.setattr(kernels, "PATIENCE", kernels.PATIENCE)
+        patch.setattr(kernels, "PATIENCE_OF_ANSWERS", kernels.PATIENCE_OF_ANSWERS)
         yield answers(np.inf)
 
 

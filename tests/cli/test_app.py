@@ -5,11 +5,13 @@ import subprocess
 import sys
 
 import pytest
+from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
 import dichotomies
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
+from dichotomies.cli import warming
 from dichotomies.cli.app import app
 from dichotomies.cli.estimators import summaries
 from dichotomies.structures import STRUCTURES
@@ -67,3 +69,21 @@ def test_python_dash_m_is_the_command_line():
         [sys.executable, "-m", "dichotomies", "--version"], capture_output=True, text=True, check=True
     )
     assert dichotomies.__version__ in result.stdout
+
+
+def test_warm_up_says_what_it_compiled_and_where_it_is_kept(monkeypatch, tmp_path):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")  # restored afterwards, whatever the command sets
+    monkeypatch.setattr(warming, "LEARNERS", {"naive-bayes": [GaussianNB()]})
+    monkeypatch.setattr(warming.BINARY, "names", lambda: ["platt"])
+    result = invoke("warm-up", "--cache", str(tmp_path / "kernels"), "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["folder"] == str(tmp_path / "kernels" / "dichotomies")
+    again = invoke("warm-up", "--learner", "naive-bayes")
+    assert "naive-bayes: 0 kernels compiled in 0 s" in again.stdout
+
+
+def test_warm_up_refuses_an_unknown_learner():
+    result = invoke("warm-up", "--learner", "nonsense")
+    assert result.exit_code != 0
+    assert "learner must be one of logistic, naive-bayes, boosting; got nonsense." in result.output

@@ -13,7 +13,7 @@ from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import check_estimator
 
 from dichotomies._common.parallel import Context
-from dichotomies._kernels import compile
+from dichotomies._kernels import compile as kernels
 from dichotomies._kernels.newton.axes import slopes
 from dichotomies.learners import GenericLearner, Wanted, choose
 from dichotomies.learners.logistic import LogisticLearner, TunedLogisticLearner, TunedLogisticRegression
@@ -28,7 +28,7 @@ from tests.uncalibrated import Uncalibrated
 @pytest.fixture(params=["plain", "compiled"], autouse=True)
 def way(request, monkeypatch):
     """Every law holds for plain code and for kernels, whatever the size."""
-    monkeypatch.setattr(compile, "PATIENCE", np.inf if request.param == "plain" else -1.0)
+    monkeypatch.setattr(kernels, "PATIENCE", np.inf if request.param == "plain" else -1.0)
 
 
 EVERYTHING = Wanted.FULL | Wanted.MEMBERS | Wanted.SCORES

@@ -2,8 +2,9 @@
 
 A file's name tells everything that its contents depend on (sources, versions, signature, processor), so that
 processes that start at once write the same file, each by an atomic rename, and a folder copied from another
-machine is merely of no use. It begins with a checksum of the rest. Whatever goes wrong in reading means that
-the kernel is compiled again, in writing that the next process will have to; one warning says so.
+machine is merely of no use. Files of other versions give way. A file begins with a checksum of the rest.
+Whatever goes wrong in reading means that the kernel is compiled again, in writing that the next process will
+have to; one warning says so.
 """
 
 from __future__ import annotations
@@ -19,14 +20,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numba
-from numba.core import config
+from numba.core import config, serialize
 from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _DIGEST_SIZE = 32
+
+# numba's types for them are not complete
+_RESULT: Any = CompileResult
+_CONFIG: Any = config
+_SERIALIZE: Any = serialize
 
 
 class KernelCache:
@@ -55,7 +60,7 @@ class KernelCache:
             try:
                 content = (folder / name).read_bytes()
                 if hashlib.sha256(content[_DIGEST_SIZE:]).digest() == content[:_DIGEST_SIZE]:
-                    return CompileResult._rebuild(target_context, *pickle.loads(content[_DIGEST_SIZE:]))
+                    return _RESULT._rebuild(target_context, *pickle.loads(content[_DIGEST_SIZE:]))
             except OSError:
                 continue
             except Exception as error:
@@ -67,7 +72,7 @@ class KernelCache:
         """Keep a compiled signature in the first folder that can be written to."""
         if result.library.has_dynamic_globals or any(not lifted.can_cache for lifted in result.lifted):
             return
-        content = dumps(result._reduce())
+        content = _SERIALIZE.dumps(result._reduce())
         content = hashlib.sha256(content).digest() + content
         name = self._file_name(signature, result.target_context)
         for folder in folders():
@@ -79,14 +84,15 @@ class KernelCache:
         _warn_once("cannot be written")
 
     def _file_name(self, signature: Any, target_context: Any) -> str:
-        depends_on = (_sources(), numba.__version__, sys.version, target_context.codegen().magic_tuple())
-        key = hashlib.sha256(repr((*depends_on, self._name, signature)).encode()).hexdigest()
-        return f"{self._name}.{key[:24]}.nbk"
+        """Kernel, types and machine, and last what changes with versions."""
+        machine = sys.implementation.cache_tag, target_context.codegen().magic_tuple()
+        parts = _hash(signature, *machine), _hash(_sources(), numba.__version__, sys.version)
+        return ".".join([self._name, *parts, "nbk"])
 
 
 def folders() -> list[Path]:
-    """Where compiled kernels are looked for: ``NUMBA_CACHE_DIR``, or beside the package and then at home."""
-    chosen = os.environ.get("NUMBA_CACHE_DIR") or config.CACHE_DIR
+    """Folders of compiled kernels: ``NUMBA_CACHE_DIR``, or one beside the package and one at home."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR") or _CONFIG.CACHE_DIR
     if chosen:
         return [Path(chosen) / "dichotomies"]
     own = Path(__file__).parent / "__pycache__"
@@ -106,9 +112,16 @@ def _write(folder: Path, name: str, content: bytes) -> None:
             file.write(content)
         Path(temporary).chmod(0o644)
         Path(temporary).replace(folder / name)
+        for other in folder.glob(name.rsplit(".", 2)[0] + ".*.nbk"):
+            if other.name != name:  # of another version
+                other.unlink(missing_ok=True)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _hash(*parts: Any) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 @cache

@@ -93,7 +93,7 @@ class Kernel(Generic[P, R]):
         """Run the compiled code, or plain code if whoever calls is plain code."""
         if _RUNS_PLAINLY.get():
             return self.plain(*arguments)  # type: ignore[call-arg]
-        return self.compiled(*map(canonical, arguments))  # type: ignore[call-arg,arg-type]
+        return self.compiled(*map(canonical, arguments))  # type: ignore[call-arg]
 
     def plainly(self, function: Callable[P, R]) -> Callable[P, R]:
         """Register what does the same in plain numpy, where the interpreter would take long."""

@@ -77,11 +77,11 @@ def plain_seconds(size: int, depth: IntArray) -> float:
 
 def levels(left: IntArray, right: IntArray) -> list[slice]:
     """Nodes of the same depth, which are next to one another."""
-    found, stop, n_nodes = [], 0, len(left)
-    while stop < n_nodes:
-        start, stop = stop, 1 if stop == 0 else stop + int(n_children)
+    found, start, stop = [], 0, min(1, len(left))
+    while start < stop:
         found.append(slice(start, stop))
         n_children = (left[start:stop] >= 0).sum() + (right[start:stop] >= 0).sum()
+        start, stop = stop, stop + int(n_children)
     return found
 
 

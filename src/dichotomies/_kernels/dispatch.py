@@ -27,27 +27,27 @@ def dispatcher(kernel: Kernel[Any, Any], *, is_inner: bool = False) -> Callable[
     while OVERLOADS:
         function, implementation = OVERLOADS.pop()
         overload(function, jit_options=_options(ANY_ORDER))(implementation)
-    wrappers = {"no_cpython_wrapper": is_inner, "no_cfunc_wrapper": True}
-    made: Any = numba.njit(**_options(kernel.fastmath), **wrappers)(kernel.function)
+    options = _options(kernel.fastmath) | {"no_cpython_wrapper": is_inner, "no_cfunc_wrapper": True}
+    made: Any = numba.njit(**options)(kernel.function)
     made._cache = KernelCache(kernel.function, is_inner, lambda: _announce(kernel))
     return made  # type: ignore[no-any-return]
 
 
-def _options(fastmath: frozenset[str]) -> dict[str, Any]:
+def _options(fastmath: frozenset[str]) -> Any:
     return {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath) or False}
 
 
 @typeof_impl.register(Kernel)
 def _type_of(kernel: Kernel[Any, Any], _: Any) -> Any:
     """A kernel that another one calls is the dispatcher that it wraps."""
-    return types.Dispatcher(kernel.inner)  # type: ignore[no-untyped-call]
+    return types.Dispatcher(kernel.inner)
 
 
 def _announce(kernel: Kernel[Any, Any]) -> None:
     if kernel.seconds > _LONG and is_interactive():
         print(
-            f"dichotomies: compiling {kernel.__name__}, usually {kernel.seconds:.0f} s; the result is kept "
-            "(`dichotomies warm-up` does this ahead of time).",
+            f"dichotomies: compiling {kernel.function.__name__}, usually {kernel.seconds:.0f} s; "
+            "the result is kept (`dichotomies warm-up` does this ahead of time).",
             file=sys.stderr,
         )
 
@@ -71,7 +71,7 @@ class Compilation(NamedTuple):
     seconds: float
 
 
-class _Recorder(Listener):  # type: ignore[misc]
+class _Recorder(Listener):
     """Notes what is compiled, but not what is compiled as a part of it."""
 
     def __init__(self) -> None:

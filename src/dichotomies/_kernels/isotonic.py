@@ -39,13 +39,14 @@ def _pool_ties(
     distinct, place = np.unique(scores[order], return_inverse=True)
     weight, is_positive = weights[order], targets[order]
     n = len(distinct)
-    positive = np.bincount(place, np.where(is_positive, weight, 0.0), n)
-    return distinct, positive, np.bincount(place, np.where(is_positive, 0.0, weight), n)
+    sides = np.where(is_positive, weight, 0.0), np.where(is_positive, 0.0, weight)
+    positive, negative = (np.bincount(place, side, n).astype(np.float64) for side in sides)
+    return distinct, positive, negative
 
 
 @kernel
 def pool_violators(positive: FloatArray, negative: FloatArray, last: IntArray) -> int:
-    """Merge neighbours until the share of `positive` rises strictly; return the number of blocks.
+    """Merge neighbours until the share of `positive` increases strictly; return the number of blocks.
 
     Block j's weights are written to the j-th place of `positive` and `negative`, the index of the last
     score in it to that of `last`.

@@ -39,10 +39,7 @@ def apply_knots(scores: FloatArray, steps: bool, knots: FloatArray, probabilitie
 @apply_knots.plainly
 def _apply_knots(scores: FloatArray, steps: bool, knots: FloatArray, probabilities: FloatArray) -> None:
     place = np.maximum(np.searchsorted(knots, scores, side="right") - 1, 0)
-    if steps:
-        p = probabilities[place]
-    else:
-        p = np.interp(scores, knots, probabilities)
+    p = probabilities[place] if steps else np.interp(scores, knots, probabilities)
     scores[:] = np.log(p / (1.0 - p))
 
 
@@ -130,9 +127,9 @@ def _apply_to_columns(
     for kind in (AFFINE, BETA):
         few = np.flatnonzero(kinds == kind)
         if len(few):
-            own = scores[:, few]
-            apply_one(kind, parameters[few].T, knots[:0], probabilities[:0], own)
-            scores[:, few] = own
+            columns = scores[:, few]
+            apply_one(kind, parameters[few].T, knots[:0], probabilities[:0], columns)
+            scores[:, few] = columns
     for k in np.flatnonzero(kinds >= LINEAR):
         own = slice(knot_offsets[k], knot_offsets[k + 1])
         column = scores[:, k].copy()

@@ -53,7 +53,7 @@ class DenseWeights:
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
         out = np.empty(len(rows))
-        given = rows, nodes, self.weights, self.intercept, out
+        given: Any = rows, nodes, self.weights, self.intercept, out
         if isinstance(X, np.ndarray):
             small = is_small(len(rows), 1e-8 * len(rows) * X.shape[1])
             dense_pairs.when(small)(X, *given)
@@ -101,7 +101,8 @@ class SparseWeights:
         X = _as_sparse(X)
         out = np.empty((X.shape[0], len(self.intercept)))
         small = is_small(len(out), 1e-8 * (len(self.value) + out.size) + 1e-4, is_answer=True)
-        sparse_products.when(small)(*csr_arrays(X), *self._arrays, *self._common, out)
+        given = *csr_arrays(X), *self._arrays, *self._common
+        sparse_products.when(small)(*given, out)
         return out
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
@@ -109,7 +110,8 @@ class SparseWeights:
         X = _as_sparse(X)
         out = np.empty(len(rows))
         small = is_small(len(rows), 1e-7 * (len(self.value) + len(rows)))
-        sparse_pairs.when(small)(*csr_arrays(X), rows, nodes, *self._arrays, out)
+        given = *csr_arrays(X), rows, nodes, *self._arrays
+        sparse_pairs.when(small)(*given, out)
         return out
 
     @cached_property

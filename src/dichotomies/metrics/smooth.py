@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.signal import fftconvolve
 
 from dichotomies.metrics._events import EventQuery
 from dichotomies.metrics.binning import sums_by_index
@@ -141,6 +140,8 @@ class _Residuals:
 
 def _smoothed_with_reflection(values: FloatArray, kernel: FloatArray) -> FloatArray:
     """Convolve on the unit interval with reflection at both ends."""
+    from scipy.signal import fftconvolve
+
     n = len(values)
     mirrored = np.concatenate([values[:0:-1], values, values[-2::-1]])
     smoothed: FloatArray = fftconvolve(mirrored, kernel, mode="valid")[n // 2 : n // 2 + n]

@@ -127,7 +127,7 @@ class Memory(NamedTuple):
     steps: FloatArray
     changes: FloatArray
     products: FloatArray
-    count: IntArray
+    n_pairs: IntArray
 
 
 @vector_kernel
@@ -183,8 +183,8 @@ def gradient_at(problem: Problem, theta: FloatArray, z: SingleArray, out: FloatA
 @vector_kernel
 def quasi_newton(gradient: FloatArray, diagonal: FloatArray, memory: Memory, out: FloatArray) -> None:
     """Write the step for a gradient: the two loops of L-BFGS around a diagonal."""
-    steps, changes, products, count = memory
-    n_pairs = count[0]
+    steps, changes, products, _ = memory
+    n_pairs = memory.n_pairs[0]
     parts = np.empty(MEMORY)
     copy(gradient, out)
     for back in range(n_pairs - 1, max(n_pairs - MEMORY, 0) - 1, -1):
@@ -222,13 +222,13 @@ def is_reached(
 @vector_kernel
 def remember(memory: Memory, step: FloatArray, gradient: FloatArray, next_gradient: FloatArray) -> None:
     """Keep a step in place of the oldest, unless rounding made it useless."""
-    at = memory.count[0] % MEMORY
+    at = memory.n_pairs[0] % MEMORY
     for j in range(len(step)):
         memory.steps[at, j] = step[j]
         memory.changes[at, j] = gradient[j] - next_gradient[j]
     memory.products[at] = dot(memory.steps[at], memory.changes[at])
     if memory.products[at] > 0.0:
-        memory.count[0] += 1
+        memory.n_pairs[0] += 1
 
 
 @vector_kernel
@@ -329,8 +329,8 @@ def start(
 def inherit(memory: Memory, part: float, out: Memory) -> None:
     """What is remembered of a problem, as it would be if only a part of its rows counted."""
     p = memory.steps.shape[1] - 1
-    out.count[0] = memory.count[0]
-    for i in range(min(memory.count[0], MEMORY)):
+    out.n_pairs[0] = memory.n_pairs[0]
+    for i in range(min(memory.n_pairs[0], MEMORY)):
         for j in range(p):
             step = memory.steps[i, j]
             out.steps[i, j] = step
@@ -370,7 +370,7 @@ def visit(
     accuracy, longest = _ACCURACY * min(1.0, objective.tol / 1e-4), _LARGEST_SCORE / axes.radius
     max_gradients = min(_MAX_GRADIENTS, objective.max_iter)
     whole, reach = 1.0, 0.0
-    memory.count[0] = 0
+    memory.n_pairs[0] = 0
     for grid in range(objective.C.shape[1]):
         for member in range(nodes.n_members):
             if not results.is_trained[member, k]:

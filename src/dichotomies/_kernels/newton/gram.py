@@ -143,7 +143,7 @@ def solve(  # noqa: C901 - one loop, told once
     z, slope, curve, target, step, ones = work[0], work[1], work[2], work[3], work[4], work[5]
     n = len(a)
     copy(z, step)
-    at_rest, plain = restart(y, cost, free_intercept, z, slope, curve)
+    at_rest, _ = restart(y, cost, free_intercept, z, slope, curve)
     evaluate(step, y, cost, slope, curve)
     # Where the similar model had other rows, its weights are not in the span of these; those one step from
     # it are.

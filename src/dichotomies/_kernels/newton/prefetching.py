@@ -10,7 +10,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 
-def _prefetch_line(typing_context: Any, array: Any, place: Any) -> Any:
+def _prefetch_line(typing_context: Any, array: Any, place: Any) -> Any:  # noqa: ARG001 - as numba calls it
     """Ask for the cache line of an entry of a contiguous array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -62,9 +62,9 @@ class Scratch(NamedTuple):
     active : (most features of a node,)
     """
 
-    number: IntArray
+    number: Any
     columns: Any
-    active: IntArray
+    active: Any
 
 
 @vector_kernel
@@ -159,7 +159,7 @@ def train_sparse_by_gram(
 
 
 @vector_kernel
-def sweep_members(
+def sweep_members(  # noqa: C901 - one loop, told once
     k: int,
     first: int,
     X: Any,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies._kernels.newton.node import Nodes, Objective, Results
 
 
@@ -59,7 +59,7 @@ class Members:
 
     which: IntArray
     place: IntArray
-    is_row: FloatArray
+    is_row: BoolArray
     y: FloatArray
     weight: FloatArray
     fold: IntArray
@@ -104,7 +104,8 @@ class Members:
             )
             left, right = (of_left + of_right) / (2.0 * of_left), (of_left + of_right) / (2.0 * of_right)
         factor = np.where(is_left, left[:, None], right[:, None])
-        return objective.C[which, grid][:, None] * factor * seen
+        costs: FloatArray = objective.C[which, grid][:, None] * factor * seen
+        return costs
 
     def _keep_scores(self, grid: int, z: FloatArray, results: Results) -> None:
         """Keep every row's score by the member that has not seen it, and the loss of a node's rows."""

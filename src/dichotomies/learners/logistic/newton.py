@@ -145,13 +145,16 @@ class Problems:
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """Scores of the rows."""
-        return np.matmul(self.design, theta[:, :, None])[:, :, 0]
+        scores: FloatArray = np.matmul(self.design, theta[:, :, None])[:, :, 0]
+        return scores
 
     def loss(self, z: FloatArray, theta: FloatArray) -> FloatArray:
         """Values of the objectives."""
         margin = self.y * z
         losses = np.maximum(-margin, 0.0) + np.log1p(np.exp(-np.abs(margin)))
-        return np.einsum("kn,kn->k", self.cost, losses) + 0.5 * (theta * theta * self.penalty).sum(axis=1)
+        value: FloatArray = np.einsum("kn,kn->k", self.cost, losses)
+        value += 0.5 * (theta * theta * self.penalty).sum(axis=1)
+        return value
 
     def step(self, z: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Newton steps, how much they promise to gain, and which problems are solved without."""

@@ -206,7 +206,8 @@ class NodeTraining:
         self._in_batches(
             which[fits], lambda some: train_by_gram(some, X, self._nodes, self._objective, results, weights)
         )
-        return which[~fits]
+        left: IntArray = which[~fits]
+        return left
 
     def _by_rows(self, which: IntArray, X: FloatArray, results: Results, weights: FloatArray) -> IntArray:
         """Train large nodes by products with their rows; return those that are left to others."""
@@ -217,16 +218,16 @@ class NodeTraining:
             weights[:, k] = truncated.train(k, rows, self._nodes, self._objective, results)[: self.n_kept]
 
         self._run(train, which[is_large])
-        return which[~is_large]
+        left: IntArray = which[~is_large]
+        return left
 
     # ------------------------------------------------------------------ sparse rows
 
     def _sparse(self, results: Results) -> list[NodeScorer]:
         X = self.task.rows.features_of(self.task.row_order)
         rows = Rows(*csr_arrays(X), X.shape[1])
-        small = (X.shape[0] + self.n_kept * self.task.n_nodes) * X.shape[
-            1
-        ] <= _WRITTEN_OUT and self._is_small()
+        size = (X.shape[0] + self.n_kept * self.task.n_nodes) * X.shape[1]
+        small = size <= _WRITTEN_OUT and self._is_small()
         entries = self._entries(rows, small=small)
         if small:
             self._written_out(X, rows, results, entries)
@@ -239,7 +240,7 @@ class NodeTraining:
         active = np.zeros(self.task.n_nodes, dtype=np.intp)
         every = np.arange(self.task.n_nodes)
         if self.n_kept and small:
-            active[:] = [len(np.unique(self._features(k, rows))) for k in every]
+            active[:] = [len(np.unique(self._features(k, rows))) for k in every.tolist()]
         elif self.n_kept:
             self._in_batches(every, lambda some: count_active(some, rows, self._nodes, active))
         offsets = np.concatenate([[0], np.cumsum(active)])

@@ -125,7 +125,9 @@ def _conjugate_gradients(
     step, scores = np.zeros_like(residual), np.zeros(len(curve))
     direction = better = precondition(residual)
     energy = residual @ better
-    for n_products in range(1, _MAX_PRODUCTS + 1):
+    n_products, is_near = 0, False
+    while not is_near and n_products < _MAX_PRODUCTS:
+        n_products += 1
         along = rows.scores(direction)
         image = rows.sums(curve * along) + rows.penalty * direction
         size = energy / (direction @ image)
@@ -134,8 +136,7 @@ def _conjugate_gradients(
         residual = residual - size * image
         better = precondition(residual)
         last, energy = energy, residual @ better
-        if not energy > enough:
-            break
+        is_near = not energy > enough
         direction = better + energy / last * direction
     return step, scores, n_products
 
@@ -203,14 +204,13 @@ def solve(
     loss, slope, curve = _evaluate(z, y, cost)
     tolerance, expensive = objective.tol * cost.sum(), _refresh_after(rows)
     n_products = _MAX_PRODUCTS if precondition is None else 0
-    first_energy = 0.0
-    stalled = 0
+    first_energy, stalled = 0.0, 0
     for iteration in range(objective.max_iter + 1):
         gradient = rows.sums(slope) - rows.penalty * theta
         if precondition is None or n_products > expensive:
             precondition = rows.preconditioner(curve)
-        energy = gradient @ precondition(gradient)
-        target = accuracy**2 * (theta[:-1] @ theta[:-1] + 1e-2 * min(1.0, curve.sum()))
+        energy = float(gradient @ precondition(gradient))
+        target = accuracy**2 * float(theta[:-1] @ theta[:-1] + 1e-2 * min(1.0, curve.sum()))
         if (np.abs(gradient).max() <= tolerance and energy <= target) or stalled >= 2:
             return z, iteration + 1, precondition
         if iteration == objective.max_iter:
@@ -230,7 +230,7 @@ def solve(
             size *= 0.5
         if size <= _SMALLEST_STEP:
             return z, -iteration - 1, precondition
-        stalled += is_negligible
+        stalled += bool(is_negligible)
         theta += size * step
         z += size * change
         loss, slope, curve = _evaluate(z, y, cost)

@@ -1,0 +1,236 @@
+"""From a new process to the first answer, with nothing compiled, beside scikit-learn doing the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from benchmarks.race import arguments, report
+
+TEXT = """
+# Cold start
+
+Seconds from the start of a new process to the first prediction, median of several runs: importing, fitting
+and predicting 100 rows, first with an empty cache of compiled kernels, then with the kernels of the first
+run found there. Beside it the same with scikit-learn's estimator for the task, and how many times its time
+the cold start takes. "Kernels" are those that had to be compiled. Training rows are all of iris, digits, or
+letter's 16,000.
+"""
+
+HEADER = [
+    "case", "import", "first fit", "first prediction", "total, cold", "kernels", "total, warm",
+    "scikit-learn, total", "cold / scikit-learn",
+]  # fmt: skip
+
+_DATA = {
+    "iris": "from sklearn.datasets import load_iris; X, y = load_iris(return_X_y=True)",
+    "digits": "from sklearn.datasets import load_digits; X, y = load_digits(return_X_y=True)",
+    "sparse digits": (
+        "from sklearn.datasets import load_digits; from scipy.sparse import csr_array; "
+        "X, y = load_digits(return_X_y=True); X = csr_array(X)"
+    ),
+    "letter": (
+        "from dichotomies.datasets import load; data = load('letter'); keep = data.extra['train_idx']; "
+        "X, y = data.X[keep] / 15, data.y[keep]"
+    ),
+}
+
+
+class Case(NamedTuple):
+    """What is timed, in lines of Python.
+
+    Attributes
+    ----------
+    data : str
+        Key of the data; loading is not timed.
+    imports, model : str
+        Our side.
+    their_imports, theirs : str
+        scikit-learn's.
+    """
+
+    title: str
+    data: str
+    imports: str
+    model: str
+    their_imports: str
+    theirs: str
+
+
+_CLASSIFIER = "from dichotomies import NestedDichotomyClassifier as Tree"
+_FLAT = "from sklearn.linear_model import LogisticRegression", "LogisticRegression()"
+_CALIBRATED = (
+    f"{_FLAT[0]}; from sklearn.calibration import CalibratedClassifierCV",
+    "CalibratedClassifierCV(LogisticRegression(), cv=3)",
+)
+
+
+def _cases() -> list[Case]:
+    cases = [
+        Case(f"default, {data}", data, _CLASSIFIER, "Tree()", *_FLAT) for data in ("iris", "digits", "letter")
+    ]
+    for data in ("digits", "sparse digits"):
+        cases.append(Case(f"logistic, {data}", data, _CLASSIFIER, "Tree(structure='random')", *_FLAT))
+        bayes = "from sklearn.naive_bayes import MultinomialNB", "MultinomialNB()"
+        ours = f"{_CLASSIFIER}; {bayes[0]}", "Tree(MultinomialNB())"
+        cases.append(Case(f"multinomial naive Bayes, {data}", data, *ours, *bayes))
+    bayes = "from sklearn.naive_bayes import GaussianNB", "GaussianNB()"
+    cases.append(
+        Case(
+            "Gaussian naive Bayes, digits",
+            "digits",
+            f"{_CLASSIFIER}; {bayes[0]}",
+            "Tree(GaussianNB())",
+            *bayes,
+        )
+    )
+    boosting = "from sklearn.ensemble import HistGradientBoostingClassifier as Theirs", "Theirs()"
+    for name in ("HistGradientBoostClassifier", "HistAdaBoostClassifier"):
+        ours = f"{_CLASSIFIER}; from dichotomies.learners.boosting import {name}", f"Tree({name}())"
+        cases.append(Case(f"{name}, iris", "iris", *ours, *boosting))
+    for name in ("platt", "isotonic", "beta", "temperature", "venn-abers", "auto"):
+        model = f"Tree(internal_calibration={name!r})"
+        cases.append(Case(f"internal {name}, digits", "digits", _CLASSIFIER, model, *_CALIBRATED))
+    for name in ("vector", "temperature", "isotonic"):
+        model = f"Tree(external_calibration={name!r})"
+        cases.append(Case(f"external {name}, digits", "digits", _CLASSIFIER, model, *_CALIBRATED))
+    several = "from dichotomies import NestedDichotomyEnsemble as Trees", "Trees()"
+    cases.append(Case("ensemble of ten trees, digits", "digits", *several, *_FLAT))
+    return cases
+
+
+_SCRIPT = """
+{data}
+import json, sys, time, warnings
+warnings.simplefilter("ignore")
+begun = time.perf_counter()
+{imports}
+imported = time.perf_counter()
+model = {model}
+{fit}
+fitted = time.perf_counter()
+model.predict_proba(X[:100])
+done = time.perf_counter()
+kernels = 0
+if "dichotomies._kernels.compile" in sys.modules:
+    import gc
+    from dichotomies._kernels.compile import Kernel
+    used = [each for each in gc.get_objects() if isinstance(each, Kernel) and "compiled" in vars(each)]
+    kernels = sum(len(each.compiled.signatures) for each in used)
+print(json.dumps([imported - begun, fitted - imported, done - fitted, kernels]))
+"""
+
+
+def _run(script: str, cache: str) -> tuple[list[float], float]:
+    """What a new process reports, and how long it lived."""
+    begun = time.perf_counter()
+    process = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "NUMBA_CACHE_DIR": cache},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(process.stdout), time.perf_counter() - begun
+
+
+def _script(data: str, imports: str, model: str, fit: str = "model.fit(X, y)") -> str:
+    return _SCRIPT.format(data=_DATA[data], imports=imports, model=model, fit=fit)
+
+
+def _row(title: str, ours: str, theirs: str, repeats: int) -> list[str]:
+    """A row of the table: the parts and the total of a cold start, that of a warm one, and scikit-learn's."""
+    cold, warm, other = [], [], []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as cache:
+            cold.append(_run(ours, cache))
+            warm.append(_run(ours, cache)[1])
+        other.append(_run(theirs, "")[1])
+    parts = [median(part) for part in zip(*(parts for parts, _ in cold), strict=True)]
+    total, flat = median(took for _, took in cold), median(other)
+    row = [
+        title, *(f"{part:.2f}" for part in parts[:3]), f"{total:.2f}", f"{parts[3]:.0f}",
+        f"{median(warm):.2f}", f"{flat:.2f}", f"{total / flat:.1f}",
+    ]  # fmt: skip
+    print(*row, sep=" | ", flush=True)
+    return row
+
+
+def _serving(folder: Path, repeats: int) -> list[list[str]]:
+    """Rows for saved models that predict, and scikit-learn's that come from a pickle."""
+    flat = folder / "flat.pickle"
+    imports = "import pickle; from sklearn.linear_model import LogisticRegression"
+    keep = f"model.fit(X, y); pickle.dump(model, open({str(flat)!r}, 'wb'))"
+    _run(_script("digits", imports, "LogisticRegression()", keep), "")
+    theirs = _script("digits", "import pickle", f"pickle.load(open({str(flat)!r}, 'rb'))", "pass")
+    models = {
+        "linear": (_CLASSIFIER, "Tree()"),
+        "naive Bayes": (f"{_CLASSIFIER}; from sklearn.naive_bayes import GaussianNB", "Tree(GaussianNB())"),
+        "calibrated": (_CLASSIFIER, "Tree(internal_calibration='auto')"),
+        "ensemble": ("from dichotomies import NestedDichotomyEnsemble as Trees", "Trees()"),
+    }
+    rows = []
+    for name, (lines, model) in models.items():
+        file = str(folder / f"{name}.model")
+        _run(_script("digits", lines, model, f"model.fit(X, y).save({file!r})"), "")
+        ours = _script("digits", "import dichotomies", f"dichotomies.load({file!r})", "pass")
+        rows.append(_row(f"saved model predicts: {name}", ours, theirs, repeats))
+    return rows
+
+
+def _command_line(folder: Path, repeats: int) -> list[list[str]]:
+    """Rows for the command line, beside scikit-learn in a script on the same file."""
+    table, model = str(folder / "digits.csv"), str(folder / "digits.model")
+    write = f"load_digits(as_frame=True).frame.to_csv({table!r}, index=False)"
+    subprocess.run([sys.executable, "-c", f"from sklearn.datasets import load_digits; {write}"], check=True)
+    read = f"import pandas; data = pandas.read_csv({table!r}); X, y = data.iloc[:, :-1], data.iloc[:, -1]"
+    theirs = f"{read}; {_FLAT[0]}; model = {_FLAT[1]}.fit(X, y); print('[]')"
+    commands = {
+        "fit": ["dichotomies", "fit", table, "--label", "target", "--output", model, "--quiet"],
+        "predict": ["dichotomies", "predict", model, table, "--output", str(folder / "out.csv")],
+    }
+    rows = []
+    for name, words in commands.items():
+        cold: list[float] = []
+        warm: list[float] = []
+        other = []
+        for _ in range(repeats):
+            with tempfile.TemporaryDirectory() as cache:
+                for found in (cold, warm):
+                    begun = time.perf_counter()
+                    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+                    subprocess.run(
+                        [sys.executable, "-m", *words], env=environment, check=True, capture_output=True
+                    )
+                    found.append(time.perf_counter() - begun)
+            other.append(_run(theirs, "")[1])
+        total, flat = median(cold), median(other)
+        row = [f"dichotomies {name}, digits.csv", *["-"] * 3, f"{total:.2f}", "-", f"{median(warm):.2f}"]
+        row += [f"{flat:.2f}", f"{total / flat:.1f}"]
+        print(*row, sep=" | ", flush=True)
+        rows.append(row)
+    return rows
+
+
+def main() -> None:
+    options = arguments(__doc__, repeats=3)
+    rows = []
+    for case in _cases():
+        ours = _script(case.data, case.imports, case.model)
+        theirs = _script(case.data, case.their_imports, case.theirs)
+        rows.append(_row(case.title, ours, theirs, options.repeats))
+    with tempfile.TemporaryDirectory() as folder:
+        rows += _serving(Path(folder), options.repeats)
+        rows += _command_line(Path(folder), options.repeats)
+    report("cold_start", TEXT, HEADER, rows, save=options.save)
+
+
+if __name__ == "__main__":
+    main()
