@@ -316,14 +316,6 @@ def test_progress_is_reported(rng, capsys):
 # ---------------------------------------------------------------- what is not taken, and why
 
 
-class OwnMultinomial(MultinomialNB):
-    pass
-
-
-def test_derived_classes_are_left_to_clones():
-    assert choose(OwnMultinomial()).description.startswith("clones")
-
-
 @pytest.mark.parametrize(
     ("estimator", "reason"),
     [
