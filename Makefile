@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export DICHOTOMIES_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint doctest reproduce study benchmarks test-pythons clean
+.PHONY: demo test test-quick lint doctest reproduce study benchmarks test-pythons clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("dichotomies needs Python 3.11 or newer; set PYTHON=..." if sys.version_info < (3, 11) else 0)'
@@ -22,8 +22,12 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n auto
 
+# Without the tests marked slow: two minutes on two cores once the kernels are compiled.
+test-quick: $(VENV)/.installed
+	$(BIN)/python -m pytest -n auto -m 'not slow'
+
 doctest: $(VENV)/.installed
-	MPLBACKEND=Agg $(BIN)/python -m pytest --doctest-modules src experiments --doctest-glob='*.md' README.md docs
+	MPLBACKEND=Agg $(BIN)/python -m pytest -n auto --doctest-modules src experiments --doctest-glob='*.md' README.md docs
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check
@@ -55,7 +59,8 @@ benchmarks: $(VENV)/.installed
 
 # The versions that pyproject.toml declares, as far as they are on this machine.
 test-pythons:
-	for version in 3.11 3.12 3.13; do \
+	for version in 3.11 3.12 3.13 3.14; do \
+	  python$$version --version || continue; \
 	  $(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
 	done
 

@@ -12,7 +12,10 @@ from dichotomies.structures import STRUCTURES
 from tests.documented import DOCS, documented
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "experiments").rglob("*.md")])]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "experiments").rglob("*.md")]),
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from dichotomies._common.files import replaced_when_done
+from dichotomies._common.atomic_files import replaced_when_done
 from experiments.datasets.partial_file import disk_errors
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from dichotomies import ClassTree, inference
+from dichotomies import ClassTree
+from dichotomies.inference import prediction as inference
 from dichotomies.structures import STRUCTURES
 from tests.uncalibrated import Clones, Uncalibrated
 

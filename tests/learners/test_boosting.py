@@ -12,7 +12,7 @@ from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 from sklearn.tree import DecisionTreeClassifier
 
-from dichotomies._common.context import Context
+from dichotomies._common.parallel import Context
 from dichotomies.learners import Wanted, choose
 from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
 from dichotomies.learners.boosting.binning import bin_ranges

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 
 from dichotomies import NestedDichotomyClassifier
-from dichotomies._common.context import Context
+from dichotomies._common.parallel import Context
 from dichotomies.learners import GenericLearner, Unsupported, Wanted, choose
 from dichotomies.learners.naive_bayes import NaiveBayesLearner
 from dichotomies.learners.weights import DenseWeights, SparseWeights

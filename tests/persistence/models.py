@@ -25,8 +25,7 @@ from dichotomies import (
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.learners import LEARNERS
-from dichotomies.structures import STRUCTURES
-from dichotomies.structures.fixed import FixedTree
+from dichotomies.structures import STRUCTURES, FixedTree
 from dichotomies.tables import Table, TableModel
 
 #: Estimators by the learner that takes them and the kind of rows they get.

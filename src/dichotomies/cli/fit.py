@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dichotomies._common.files import check_place
+from dichotomies._common.atomic_files import check_place
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.inputs import label_of, training_columns

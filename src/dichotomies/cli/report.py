@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from dichotomies._common.files import check_place
+from dichotomies._common.atomic_files import check_place
 from dichotomies.cli import options
 from dichotomies.cli.evaluate import read_truth
 from dichotomies.cli.failures import in_a_sentence

@@ -1,4 +1,4 @@
-"""How all nodes of a tree are trained."""
+"""Learners, which train all nodes of a tree."""
 
 from dichotomies.learners.accepted import input_dtypes, takes_weight
 from dichotomies.learners.base import (

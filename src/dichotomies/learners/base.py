@@ -17,7 +17,7 @@ from dichotomies.persistence.checks import Part, Such
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.rows import NodeTask
 
@@ -46,7 +46,7 @@ class NodeScorer(Scorer, Protocol):
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``, shape (n_pairs,)."""
 
 
-#: The declaration of a scorer that is part of another object; see `dichotomies.persistence.checks`.
+#: Declaration of a scorer that is part of another object; see `dichotomies.persistence.checks`.
 SCORER = Part(Such(lambda it: hasattr(it, "log_odds"), "scores rows"), "n_nodes", "n_features")
 
 
@@ -78,14 +78,14 @@ class CrossFitted:
     scores: FloatArray | None
 
 
-class Unsupported(Exception):  # noqa: N818 - an answer rather than a failure
+class Unsupported(Exception):  # noqa: N818 - a result rather than an error
     """Reason why a learner cannot train an estimator's nodes, in words that follow "because"."""
 
 
 class Learner(ABC):
-    """A way to train all nodes of a tree.
+    """Method of training all nodes of a tree.
 
-    Every subclass but the one that clones gives what one clone per node would give, only faster.
+    Every subclass gives the results of `GenericLearner`, one clone per node, only faster.
     """
 
     #: Classes of estimators that the learner trains, by their names on the command line. Those of
@@ -161,4 +161,4 @@ def out_of_fold_scores(
 
 
 LEARNERS: Registry[Learner] = Registry("learner", "dichotomies.learners")
-CATALOGUE.search(LEARNERS)  # their modules say which scorers a file may hold
+CATALOGUE.search(LEARNERS)  # importing learners registers their savable scorers

@@ -1,4 +1,4 @@
-"""Choice of the learner that trains the nodes: the fastest that gives what the user's estimator would."""
+"""Choice of the learner: the fastest one that gives the results of one clone per node."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def choose(estimator: Any, name: str = "auto", *, calibrated: bool = False) -> L
     estimator : scikit-learn classifier
     name : str
         "auto" takes the learner that trains estimators of this class, or else one clone per node, with the
-        reason in its description; any other name is that learner, or an error that says why it cannot be.
+        reason in its description. Any other name requires that learner, and raises if it cannot train it.
     calibrated : bool
-        True if predictions will be calibrated; if not, the estimator must give probabilities.
+        True if scores will be calibrated; otherwise the estimator must have `predict_proba`.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
-from dichotomies.report import card, data, summary, tables
+from dichotomies.report import card, data, listings, summary
 from dichotomies.report.words import name_of, plural
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ def content_of(measured: Measurements, examples: Sequence[Any] | None, created: 
         "bands": summary.band_rows(bands),
         "ledger_text": summary.ledger_text(measured),
         "search_hint": name_of(names[0])[:24],
-        "classes": tables.worst_classes(measured),
-        "pairs": tables.confused(measured),
-        "mistakes": tables.mistakes(measured, examples),
+        "classes": listings.worst_classes(measured),
+        "pairs": listings.confused(measured),
+        "mistakes": listings.mistakes(measured, examples),
         "has_examples": examples is not None,
         "facts": card.facts(measured),
         "parameters": card.parameters(measured),

@@ -12,7 +12,7 @@ from importlib import import_module, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dichotomies._common.files import replaced_when_done
+from dichotomies._common.atomic_files import replaced_when_done
 
 if TYPE_CHECKING:
     import os

@@ -1,7 +1,6 @@
 """Structures: algorithms that grow the class tree, one file per family, one registered name per algorithm."""
 
-from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, TreeJudge
-from dichotomies.structures.fixed import FixedTree, resolve
+from dichotomies.structures.base import STRUCTURES, FixedTree, GrowingTask, Structure, TreeJudge, resolve
 
 __all__ = ["STRUCTURES", "FixedTree", "GrowingTask", "Structure", "TreeJudge", "resolve"]
 

@@ -2,7 +2,7 @@
 
 from dichotomies.tables.base import TableFile
 from dichotomies.tables.errors import TableFileError
-from dichotomies.tables.files import FORMATS, format_of, open_table
+from dichotomies.tables.formats import FORMATS, format_of, open_table
 from dichotomies.tables.model import TableModel, allows_missing
 from dichotomies.tables.table import Columns, Table
 from dichotomies.tables.text import NGRAMS, TextFeatures

@@ -14,9 +14,9 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from dichotomies._common.files import replaced_when_done
+from dichotomies._common.atomic_files import replaced_when_done
 from dichotomies.tables.errors import TableFileError, pyarrow
-from dichotomies.tables.files import ENDINGS
+from dichotomies.tables.formats import ENDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

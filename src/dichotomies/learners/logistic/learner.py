@@ -13,7 +13,7 @@ from dichotomies.learners.logistic.settings import Settings, check_class_weight
 from dichotomies.learners.logistic.training import NodeTraining
 
 if TYPE_CHECKING:
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import IntArray
     from dichotomies.learners.base import NodeScorer
     from dichotomies.rows import NodeTask

@@ -5,12 +5,12 @@ import sys
 import numpy as np
 import pytest
 
-from dichotomies.diagnostics import Table
+from dichotomies.diagnostics import DiagnosticTable
 
 
 @pytest.fixture
 def table():
-    return Table({"name": np.array(["a", "b", "c"]), "value": np.array([0.5, 2.0, 1.0])})
+    return DiagnosticTable({"name": np.array(["a", "b", "c"]), "value": np.array([0.5, 2.0, 1.0])})
 
 
 def test_rows_and_columns(table):
@@ -24,7 +24,7 @@ def test_top_orders_by_a_column(table):
 
 
 def test_long_tables_print_their_beginning():
-    assert repr(Table({"n": np.arange(100)})).endswith("... 100 rows in all")
+    assert repr(DiagnosticTable({"n": np.arange(100)})).endswith("... 100 rows in all")
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -1,4 +1,4 @@
-"""`open_table`: opens a table file of any format."""
+"""Formats of table files, and `open_table`, which opens a file of any of them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,37 @@
+"""Files of earlier formats are read, and predict what they did."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from dichotomies import load
+from dichotomies.persistence import container
+
+FILES = Path(__file__).parent / "format_1"
+
+#: Probabilities of every tenth row of iris, by the version that wrote the files.
+PREDICTIONS = np.load(FILES / "predictions.npz")
+
+
+@pytest.mark.parametrize("name", sorted(PREDICTIONS))
+def test_models_of_format_1_predict_what_they_did(name):
+    X, _ = load_iris(return_X_y=True)
+    model = load(FILES / f"{name}.model")
+    np.testing.assert_allclose(model.predict_proba(X[::10]), PREDICTIONS[name], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(PREDICTIONS))
+def test_models_of_format_1_are_saved_in_the_format_of_today(name, tmp_path):
+    X, _ = load_iris(return_X_y=True)
+    before = load(FILES / f"{name}.model")
+    before.save(tmp_path / "new.model")
+    document = container._document((tmp_path / "new.model").read_bytes(), tmp_path)
+    assert document["format"] == container.FORMAT
+    np.testing.assert_array_equal(load(tmp_path / "new.model").predict_proba(X), before.predict_proba(X))
+
+
+def test_parameters_of_format_1_have_their_names_of_today():
+    params = load(FILES / "averaged.model").get_params(deep=False)
+    assert (params["average_folds"], params["internal_calibration"]) == (True, "platt")
