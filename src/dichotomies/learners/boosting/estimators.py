@@ -274,6 +274,7 @@ class HistAdaBoostClassifier(_HistBoostClassifier):
         self.max_bins = max_bins
 
     def boosting_parameters(self) -> Boosting:
+        """Return the parameters as kernels take them."""
         kind = REAL if self.algorithm == "real" else DISCRETE
         size = int(self.n_estimators), int(self.max_depth)
         return Boosting(kind, *size, float(self.learning_rate), int(self.min_samples_leaf), 0.0, 0.0)
@@ -360,6 +361,7 @@ class HistGradientBoostClassifier(_HistBoostClassifier):
         self.max_bins = max_bins
 
     def boosting_parameters(self) -> Boosting:
+        """Return the parameters as kernels take them."""
         size = int(self.n_estimators), int(self.max_depth)
         rate, least = float(self.learning_rate), int(self.min_samples_leaf)
         return Boosting(GRADIENT, *size, rate, least, float(self.l2_regularization), _MIN_HESSIAN)
