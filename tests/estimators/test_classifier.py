@@ -48,6 +48,7 @@ for estimator in (None, DecisionTreeClassifier()):
 """
 
 
+@pytest.mark.slow
 def test_scikit_learn_accepts_it_with_no_check_failed_or_skipped():
     """In a process of its own: one check needs SCIPY_ARRAY_API set before scipy is imported."""
     subprocess.run(

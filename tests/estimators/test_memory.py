@@ -3,6 +3,7 @@
 import tracemalloc
 
 import numpy as np
+import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from dichotomies.inference.prediction import CHUNK_BYTES
@@ -20,6 +21,7 @@ def peak_bytes(work):
     return peak, result
 
 
+@pytest.mark.slow
 def test_peak_memory_of_fitting_and_predicting_omniglot(real_data):
     data = real_data("omniglot")
     train = data.extra["drawer"] <= 15
