@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies import ClassTree
-from dichotomies.inference import prediction as inference
+from dichotomies.inference import composition as inference
 from dichotomies.structures import STRUCTURES
 from tests.uncalibrated import Clones, Uncalibrated
 
