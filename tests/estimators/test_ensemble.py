@@ -19,8 +19,8 @@ import dichotomies
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.diagnostics import ledger
+from dichotomies.inference.composition import class_log_proba
 from dichotomies.inference.fitted import _largest
-from dichotomies.inference.prediction import class_log_proba
 from dichotomies.rows import Rows
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.structures import STRUCTURES

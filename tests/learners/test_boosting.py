@@ -37,6 +37,7 @@ for estimator in (
 """
 
 
+@pytest.mark.slow
 def test_scikit_learn_accepts_them_with_no_check_failed_or_skipped():
     """In a process of its own: one check needs SCIPY_ARRAY_API set before scipy is imported."""
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
@@ -122,6 +123,7 @@ def _value(trees, t, X):
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "labels"), [("letter", "ABCDEFGHIJKLM"), ("optdigits", "01234")])
 def test_whole_ensembles_predict_as_well_as_scikit_learns(real_data, name, labels):
     data = real_data(name)
