@@ -49,3 +49,16 @@ def test_the_estimators_that_have_a_fast_path_are_named(name):
     assert LEARNERS.summaries()[name]
     for estimator in LEARNERS.get(name).trains.values():
         assert f"`{estimator.__name__}" in (DOCS / "learners.md").read_text()
+
+
+def test_the_files_and_functions_of_the_architecture_exist():
+    package = ROOT / "src" / "dichotomies"
+    page = (DOCS / "architecture.md").read_text()
+    for path in re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`", page):
+        assert any((root / path).exists() for root in (package, ROOT, ROOT / "experiments")), path
+    steps = re.findall(r"^\|[^|]*\|\s*(`[^|]*`)\s*\|[^|]*?`([a-z_/]+\.py)`", page, flags=re.MULTILINE)
+    assert len(steps) > 20
+    for functions, path in steps:
+        source = (package / path).read_text()
+        for name in re.findall(r"`[\w.]*?(\w+)`", functions):
+            assert re.search(rf"(def|class) {name}\b", source), (name, path)

@@ -47,7 +47,7 @@ def test_every_option_reaches_the_classifier(digit_files, tmp_path):
         "internal_calibration": "platt",
         "external_calibration": None,
         "cv": 4,
-        "ensemble": True,
+        "average_folds": True,
         "calibrated_nodes": [0, 1],
         "calibration_size": "cross-fit",
         "learner": "auto",

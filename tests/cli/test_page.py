@@ -49,6 +49,7 @@ def about(text):
     return re.sub(r"(\d\.\d\d)\d+", r"\1", text)
 
 
+@pytest.mark.slow
 def test_commands_print_what_the_page_shows(tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)

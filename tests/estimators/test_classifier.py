@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies import ClassTree
-from dichotomies.inference import prediction as inference
+from dichotomies.inference import composition as inference
 from dichotomies.structures import STRUCTURES
 from tests.uncalibrated import Clones, Uncalibrated
 
@@ -48,6 +48,7 @@ for estimator in (None, DecisionTreeClassifier()):
 """
 
 
+@pytest.mark.slow
 def test_scikit_learn_accepts_it_with_no_check_failed_or_skipped():
     """In a process of its own: one check needs SCIPY_ARRAY_API set before scipy is imported."""
     subprocess.run(

@@ -9,6 +9,7 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.tree import DecisionTreeClassifier
 
 from tests.reference import RecursiveNestedDichotomy
+from tests.slow import slow
 from tests.uncalibrated import Uncalibrated
 
 LOGISTIC = LogisticRegression(solver="newton-cholesky", tol=1e-10)
@@ -38,13 +39,14 @@ def assert_equal(ours, estimator, X, y, X_test, sample_weight, tolerance):
 
 
 @pytest.mark.parametrize("estimator", [LOGISTIC, GaussianNB(), MultinomialNB(), TREE], ids=repr)
-@pytest.mark.parametrize("name", ["letter", "optdigits"])
+@pytest.mark.parametrize("name", ["optdigits", *slow("letter")])
 def test_dense(real_data, name, estimator):
     data = real_data(name)
     (X, y), (X_test, _) = data.split("train"), data.split("test")
     assert_equal_to_reference(estimator, X / 16, y, X_test / 16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator", [LogisticRegression(solver="newton-cg", tol=1e-10), MultinomialNB(), TREE], ids=repr
 )

@@ -3,9 +3,10 @@
 import tracemalloc
 
 import numpy as np
+import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from dichotomies.inference.prediction import CHUNK_BYTES
+from dichotomies.inference.composition import CHUNK_BYTES
 from tests.uncalibrated import Clones
 
 NODE_BYTES = 12 * 2**10  # a trained GaussianNB of 288 features: 9.4 KiB of parameters, and its objects
@@ -20,6 +21,7 @@ def peak_bytes(work):
     return peak, result
 
 
+@pytest.mark.slow
 def test_peak_memory_of_fitting_and_predicting_omniglot(real_data):
     data = real_data("omniglot")
     train = data.extra["drawer"] <= 15

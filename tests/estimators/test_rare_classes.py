@@ -31,6 +31,7 @@ def with_internal(crossed, name, average_folds=False):
     return replace(crossed, plan=plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["onet_titles", "wordnet"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_every_combination_is_finite(real_data, name):

@@ -37,6 +37,7 @@ for estimator in (
 """
 
 
+@pytest.mark.slow
 def test_scikit_learn_accepts_them_with_no_check_failed_or_skipped():
     """In a process of its own: one check needs SCIPY_ARRAY_API set before scipy is imported."""
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
@@ -122,6 +123,7 @@ def _value(trees, t, X):
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "labels"), [("letter", "ABCDEFGHIJKLM"), ("optdigits", "01234")])
 def test_whole_ensembles_predict_as_well_as_scikit_learns(real_data, name, labels):
     data = real_data(name)
@@ -283,7 +285,7 @@ def test_all_nodes_together_are_one_clone_per_node(digits, rng, estimator, dtype
 @ALL
 def test_models_of_folds_are_those_of_clones(digits, estimator):
     X, y = digits[0][:300], np.where(np.arange(300) == 7, 10, digits[1][:300])  # one class has one row
-    for params in ({}, {"ensemble": True}):
+    for params in ({}, {"average_folds": True}):
         fast, slow = both(estimator, X, y, internal_calibration="platt", **params)
         assert_allclose(fast.predict_proba(X), slow.predict_proba(X), atol=1e-9)
 
@@ -306,7 +308,7 @@ def test_folds_without_a_side_give_no_score_and_only_what_is_wanted_is_made(iris
 @ALL
 def test_pairs_are_scored_as_whole_rows_are(digits, rng, estimator):
     X, y = digits
-    scorer = Uncalibrated(estimator, random_state=0).fit(X, y)._scorer
+    scorer = Uncalibrated(estimator, random_state=0).fit(X, y).model_.scorer
     rows, nodes = rng.integers(len(X), size=500), rng.integers(9, size=500)
     assert_allclose(
         scorer.pair_log_odds(X, rows, nodes), scorer.log_odds(X)[rows, nodes], rtol=1e-12, atol=1e-12

@@ -284,6 +284,7 @@ def test_the_highest_class_decides_which_side_is_positive(rng):
 # ---------------------------------------------------------------------- choosing C
 
 
+@pytest.mark.slow
 def test_the_tuned_classifier_passes_scikit_learns_checks():
     check_estimator(TunedLogisticRegression(random_state=0), on_skip=None)
 
@@ -358,6 +359,7 @@ def test_nodes_too_small_for_folds_follow_the_others(rng):
     assert scorer.C[2] == scorer.C[1]
 
 
+@pytest.mark.slow
 def test_choosing_per_node_or_depth_beats_the_best_single_C_on_test_rows(real_data):
     data = real_data("omniglot")
     codes = np.unique(data.y, return_inverse=True)[1]

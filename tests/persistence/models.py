@@ -49,7 +49,8 @@ ESTIMATORS = {
 ESTIMATORS |= {
     f"{name} {kind.__name__}": kind()
     for name in LEARNERS.names()
-    for kind in set(LEARNERS.get(name).trains.values()) - {type(each) for each in ESTIMATORS.values()}
+    for kind in LEARNERS.get(name).trains.values()
+    if kind not in map(type, ESTIMATORS.values())
 }
 
 

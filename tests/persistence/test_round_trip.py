@@ -52,6 +52,7 @@ def test_every_learner_is_among_the_estimators():
         assert model(name).learner_.startswith(name.partition(" ")[0] + ":")
 
 
+@pytest.mark.slow
 def test_every_calibrator_and_structure_comes_back_bit_for_bit(through_file):
     X, _ = digits()
     for before in all_models():
@@ -60,6 +61,7 @@ def test_every_calibrator_and_structure_comes_back_bit_for_bit(through_file):
         assert_same_parameters(after, before)
 
 
+@pytest.mark.slow
 def test_every_savable_class_has_been_through_a_file(tmp_path):
     """So a class that becomes savable must be put into `models`, where all other tests find it."""
     seen = set()

@@ -199,6 +199,7 @@ def test_every_control_has_a_name(opened):
     assert nameless == []
 
 
+@pytest.mark.slow
 def test_1623_classes_can_be_searched(browser, real_data, tmp_path):
     data = real_data("omniglot")
     train, test = data.extra["drawer"] <= 8, data.extra["drawer"] == 20

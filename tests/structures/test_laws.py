@@ -15,6 +15,7 @@ from dichotomies import ClassTree, NestedDichotomyClassifier
 from dichotomies.structures import STRUCTURES
 from dichotomies.structures.balance import depth_bound
 from tests.documented import documented
+from tests.slow import slow
 from tests.structures.small import HARD, clouds, hard, quickly, unordered
 
 NAMES = STRUCTURES.names()
@@ -24,7 +25,7 @@ NAMELESS = [name for name in NAMES if name != "random"]  # whose docstring says 
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("k", [2, 3, 7, 100, 2_000])
+@pytest.mark.parametrize("k", [2, 3, 7, 100, *slow(2_000)])
 @pytest.mark.parametrize("kind", HARD)
 def test_every_structure_yields_a_tree_over_the_classes(name, k, kind, rng):
     tree = quickly(name).grow(*hard(kind, k, rng), random_state=0)
@@ -42,7 +43,7 @@ def test_permuting_the_names_permutes_the_tree(name, n_features, rng):
 
 
 @pytest.mark.parametrize("name", NAMELESS)
-@pytest.mark.parametrize("k", [3, 7, 300])
+@pytest.mark.parametrize("k", [3, 7, *slow(300)])
 @pytest.mark.parametrize("kind", HARD)
 def test_names_break_no_ties(name, k, kind, rng):
     X, y = hard(kind, k, rng)
@@ -77,7 +78,7 @@ def test_names_do_not_count_among_the_groups_of_a_hierarchy(rng):
         _check_names_do_not_count(grown, 60, rng)
 
 
-@pytest.mark.parametrize("k", [30, 300])
+@pytest.mark.parametrize("k", [30, *slow(300)])
 def test_names_do_not_count_where_similarities_are_given(k, rng):
     similarity = (rng.random((k, k)) < 0.1).astype(float)  # many ties
 
@@ -154,7 +155,7 @@ def test_classes_without_weight_have_a_place(rng):
 
 
 @pytest.mark.parametrize("name", BALANCED)
-@pytest.mark.parametrize("balance", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("balance", [1.0, *slow(0.0, 0.4)])
 def test_no_leaf_is_deeper_than_the_bound(name, balance, rng):
     y = np.arange(300)
     chain = 2.0 ** -np.arange(300)[:, None]  # every class is an outlier among the ones after it
@@ -212,7 +213,7 @@ def test_an_unknown_metric_is_refused(rng):
         STRUCTURES.create("ward", metric="euclid").grow(*clouds(rng, 5))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if NEEDS_X[name]])
+@pytest.mark.parametrize("name", ["average", *slow(*(n for n in NAMES if NEEDS_X[n] and n != "average"))])
 def test_a_million_features_take_no_dense_class_by_feature_matrix(name):
     k, n_features = 300, 10**6
     X = csr_array(random_array((600, n_features), density=2e-5, rng=np.random.default_rng(0), format="csr"))

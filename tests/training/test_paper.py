@@ -72,6 +72,7 @@ def clipped_nll(clf, X, y):
     return -np.maximum(truth, np.log(1e-15)).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("learner", "dataset"), PAPER)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_rows_of_the_papers_tables(real_data, learner, dataset):
@@ -88,6 +89,7 @@ def test_rows_of_the_papers_tables(real_data, learner, dataset):
     assert ours["external_vs"] < ours["none"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_on_micromass_the_external_step_does_no_harm(real_data, learner):

@@ -28,6 +28,7 @@ from dichotomies.rows.folds import fold_of_rows, hold_out
 from dichotomies.structures import STRUCTURES
 from dichotomies.training.cross_fitting import CrossFit
 from dichotomies.training.plan import Plan
+from tests.slow import slow
 from tests.tasks import in_folds, node_task
 
 NB = GaussianNB(var_smoothing=1e-3)
@@ -333,7 +334,7 @@ def test_schemes_combine_with_weights_and_sparse_data(digits, rng, internal, ext
     ("internal", "external"),
     [*((name, "vector") for name in BINARY.names()), *((None, name) for name in MULTICLASS.names())],
 )
-@pytest.mark.parametrize("size", [0.1, "cross-fit"])
+@pytest.mark.parametrize("size", [0.1, *slow("cross-fit")])
 @UNBOUNDED
 def test_classes_of_one_and_two_rows_survive_every_scheme(digits, internal, external, size):
     X, y = digits
@@ -376,6 +377,7 @@ CROSS_VALIDATION = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", [{}, {"internal_calibration": "platt"}, {"calibration_size": "cross-fit"}])
 @pytest.mark.filterwarnings("ignore:Skipping check")
 def test_scikit_learn_accepts_it_calibrated(params):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.chunks import row_slices
 from dichotomies._common.weights import row_weights
-from dichotomies.inference.prediction import chunk_rows, class_log_proba, for_each_chunk
+from dichotomies.inference.composition import chunk_rows, class_log_proba, for_each_chunk
 from dichotomies.metrics._input import class_codes
 from dichotomies.rows import Rows
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.diagnostics.evaluated_model import tree_classifier
-from dichotomies.inference.prediction import class_log_proba, for_each_chunk
+from dichotomies.inference.composition import class_log_proba, for_each_chunk
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.inference.prediction import class_log_proba, for_each_chunk
+from dichotomies.inference.composition import class_log_proba, for_each_chunk
 from dichotomies.inference.scorers import AveragedScorer, CalibratedScorer
 from dichotomies.rows import NodeTask
 

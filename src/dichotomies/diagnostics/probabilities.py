@@ -10,7 +10,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from dichotomies._common.chunks import predictions, row_slices
 from dichotomies._common.weights import row_weights
-from dichotomies.inference.prediction import chunk_rows
+from dichotomies.inference.composition import chunk_rows
 from dichotomies.metrics import _input
 
 if TYPE_CHECKING:

@@ -137,6 +137,7 @@ def test_isotonic_is_never_certain_by_laplaces_rule():
     np.testing.assert_allclose(calibrator.predict_proba(x)[:, 0], [0.75, 0.75, 0.25, 0.25])
 
 
+@pytest.mark.slow
 def test_on_cifar100_the_penalised_form_is_best(real_data):
     data = real_data("cifar100_probs")
     x, y = np.log(data.X), data.y.astype(int)
@@ -152,6 +153,7 @@ def test_on_cifar100_the_penalised_form_is_best(real_data):
         assert loss["vector"] <= min(loss["temperature"], loss["vector-ml"])
 
 
+@pytest.mark.slow
 def test_with_few_rows_the_penalised_form_stays_close_to_temperature(real_data):
     data = real_data("cifar100_probs")
     x, y = np.log(data.X), data.y.astype(int)

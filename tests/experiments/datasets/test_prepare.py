@@ -65,6 +65,7 @@ def test_the_papers_small_datasets_are_cross_validated_although_they_have_parts(
     assert has_standard_split(Dataset("sector", *(letter.X, letter.y), parts))
 
 
+@pytest.mark.slow
 def test_every_dataset_that_is_not_cross_validated_has_a_test_part(real_data):
     for name in DATASETS.names():
         if DATASETS.create(name).files == () and DATASETS.create(name).evaluation != "cross-validation":

@@ -32,6 +32,7 @@ def test_every_dataset_is_described(name):
         assert file.sha256 is None or re.fullmatch("[0-9a-f]{64}", file.sha256)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IN_THE_FOLDER)
 def test_the_data_folder_has_the_sizes_of_the_registry(real_data, name):
     data, source = real_data(name), DATASETS.create(name)

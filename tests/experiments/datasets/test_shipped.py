@@ -12,6 +12,7 @@ from dichotomies import NestedDichotomyClassifier
 from experiments.datasets import DATA_DIR_VARIABLE, DATASETS, describe, features, load, splits
 from experiments.datasets.folder import SHIPPED_FOLDER
 from experiments.datasets.partial_file import digest_of
+from tests.slow import slow
 
 SHIPPED = {"clinc150": (22_500, 12_125, 150), "omniglot_100": (2_000, 288, 100)}
 
@@ -47,7 +48,7 @@ def test_the_data_folder_comes_first(tmp_path):
     assert load("clinc150", tmp_path).y.tolist() == ["a", "b"]
 
 
-@pytest.mark.parametrize("estimator", [MultinomialNB(), LogisticRegression(max_iter=1_000)], ids=repr)
+@pytest.mark.parametrize("estimator", [MultinomialNB(), *slow(LogisticRegression(max_iter=1_000))], ids=repr)
 @pytest.mark.parametrize(("name", "weighting"), [("clinc150", "tfidf"), ("omniglot_100", "unit")])
 def test_calibration_inside_and_outside_lowers_the_nll_of_random_trees(name, weighting, estimator):
     data = load(name)

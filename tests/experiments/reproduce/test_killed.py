@@ -58,6 +58,7 @@ def wait_for(path, process, n_results):
         time.sleep(0.002)
 
 
+@pytest.mark.slow
 def test_a_run_killed_many_times_ends_as_one_left_in_peace(tmp_path, start):
     chance = random.Random(0)
     killed, peaceful = tmp_path / "killed.sqlite", tmp_path / "peaceful.sqlite"

@@ -184,10 +184,10 @@ def make_models(rule: int, alpha: FloatArray, k: int, n: int, models: Models, sp
 
 @kernel
 def score_node(
-    k: int, n: int, place: NodeRange, models: Models, rows: SparseRows, space: Workspace, out: FloatArray
+    k: int, n: int, node: NodeRange, models: Models, rows: SparseRows, space: Workspace, out: FloatArray
 ) -> None:
     """Compute the out-of-fold scores of the rows of node `k`, which has `n` active features."""
-    first, last = rows.leaf_offset[place.start], rows.leaf_offset[place.stop]
+    first, last = rows.leaf_offset[node.start], rows.leaf_offset[node.stop]
     scatter(space.active[:n], space.weights, models.left_out, space.table)
     own = models.intercept[k], models.background[k], models.is_trained[k]
     score_rows(first, last, rows, space.table, *own, out)
@@ -231,13 +231,13 @@ def visit_nodes(
             push_subtree(visits.given[visit], subtrees, space)
             continue
         sides = visits.left_is_pending[visit], visits.right_is_pending[visit]
-        place = NodeRange(visits.start[visit], visits.split[visit], visits.stop[visit], *sides)
-        n, k = add_sides(place, counts, models.left_out, space), visits.node[visit]
+        node = NodeRange(visits.start[visit], visits.split[visit], visits.stop[visit], *sides)
+        n, k = add_sides(node, counts, models.left_out, space), visits.node[visit]
         if visit >= first and k >= 0:
             make_models(rule, alpha, k, n, models, space)
             end = keep_weights(k, n, end, models, space, kept)
             if len(out) > 0:
                 own_pairs = out[rows.pair_offset[k] : rows.pair_offset[k + 1]]
-                score_node(k, n, place, models, rows, space, own_pairs)
+                score_node(k, n, node, models, rows, space, own_pairs)
         merge_sides(n, space)
     return end

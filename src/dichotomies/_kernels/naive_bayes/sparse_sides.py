@@ -191,18 +191,18 @@ def add_pending(which: int, base: int, end: int, space: Workspace, sums: FloatAr
 
 
 @kernel
-def add_sides(place: NodeRange, counts: Counts, left_out: IntArray, space: Workspace) -> int:
+def add_sides(node: NodeRange, counts: Counts, left_out: IntArray, space: Workspace) -> int:
     """Sum the sides of a node, popping its pending subtrees; return its number of active features."""
     base = space.cursor[1]
-    pending = space.cursor[0] - place.left_is_pending - place.right_is_pending
-    if place.left_is_pending:
+    pending = space.cursor[0] - node.left_is_pending - node.right_is_pending
+    if node.left_is_pending:
         end = add_pending(pending, base, base, space, space.left)
     else:
-        end = add_leaves(place.start, place.split, counts, left_out, base, base, space, space.left)
-    if place.right_is_pending:
-        end = add_pending(pending + place.left_is_pending, base, end, space, space.right)
+        end = add_leaves(node.start, node.split, counts, left_out, base, base, space, space.left)
+    if node.right_is_pending:
+        end = add_pending(pending + node.left_is_pending, base, end, space, space.right)
     else:
-        end = add_leaves(place.split, place.stop, counts, left_out, base, end, space, space.right)
+        end = add_leaves(node.split, node.stop, counts, left_out, base, end, space, space.right)
     space.cursor[0], space.cursor[1] = pending, end
     return int(end - base)
 

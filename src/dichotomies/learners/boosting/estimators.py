@@ -46,7 +46,7 @@ class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
     max_bins: int
 
     @abstractmethod
-    def _boosting(self) -> Boosting:
+    def boosting_parameters(self) -> Boosting:
         """The parameters in the form kernels take."""
 
     def fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -74,7 +74,7 @@ class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
         bins = bin_rows(X, rows, None if sample_weight is None else weight, self.max_bins)
         split, end = int(is_positive.sum()), len(rows)
         ranges = Ranges(np.array([0]), np.array([split]), np.array([end]), np.array([True]))
-        self._trees = BoostedTrees.train(bins, ranges, self._boosting(), weight[rows])
+        self._trees = BoostedTrees.train(bins, ranges, self.boosting_parameters(), weight[rows])
         return self
 
     def _validated_target(self, y: Any, weight: FloatArray) -> BoolArray:
@@ -273,7 +273,8 @@ class HistAdaBoostClassifier(_HistBoostClassifier):
         self.min_samples_leaf = min_samples_leaf
         self.max_bins = max_bins
 
-    def _boosting(self) -> Boosting:
+    def boosting_parameters(self) -> Boosting:
+        """Return the parameters as kernels take them."""
         kind = REAL if self.algorithm == "real" else DISCRETE
         size = int(self.n_estimators), int(self.max_depth)
         return Boosting(kind, *size, float(self.learning_rate), int(self.min_samples_leaf), 0.0, 0.0)
@@ -359,7 +360,8 @@ class HistGradientBoostClassifier(_HistBoostClassifier):
         self.min_samples_leaf = min_samples_leaf
         self.max_bins = max_bins
 
-    def _boosting(self) -> Boosting:
+    def boosting_parameters(self) -> Boosting:
+        """Return the parameters as kernels take them."""
         size = int(self.n_estimators), int(self.max_depth)
         rate, least = float(self.learning_rate), int(self.min_samples_leaf)
         return Boosting(GRADIENT, *size, rate, least, float(self.l2_regularization), _MIN_HESSIAN)

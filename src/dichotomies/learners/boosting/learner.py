@@ -69,7 +69,7 @@ class BoostingLearner(Learner):
 
     def _train(self, task: NodeTask, left_out: list[int], context: Context) -> list[BoostedTrees]:
         """Train one model per fold left out."""
-        order, leaf, boosting = task.row_order, task.leaf_offset, self.estimator._boosting()
+        order, leaf, boosting = task.row_order, task.leaf_offset, self.estimator.boosting_parameters()
         rows, bins = task.rows, self._bins(task, context.n_jobs)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight[order]
         fold = None if rows.fold is None else rows.fold[order]
