@@ -43,8 +43,8 @@ def half_precisions(moment: FloatArray, weight: float, floor: float, out: FloatA
         out[j] = 0.5 / (moment[j] / weight + floor)
 
 
-@halve_precisions.plainly
-def _halve_precisions(moment: FloatArray, weight: float, floor: float, out: FloatArray) -> None:
+@half_precisions.plainly
+def _half_precisions(moment: FloatArray, weight: float, floor: float, out: FloatArray) -> None:
     out[:] = 0.5 / (moment / weight + floor)
 
 

@@ -118,8 +118,8 @@ def combine_into(group: Moments, into: Moments, i: int) -> None:
     into.total[i] = both
 
 
-@absorb.plainly
-def _absorb(group: Moments, into: Moments, i: int) -> None:
+@combine_into.plainly
+def _combine_into(group: Moments, into: Moments, i: int) -> None:
     weight, before = group.total[0], into.total[i]
     both = weight + before
     if before == 0.0:

@@ -222,7 +222,7 @@ class GaussianMoments:
     def _is_small(self) -> bool:
         """Whether plain code combines moments and makes nodes of them."""
         n_groups, task = len(self.groups.size), self.groups.task
-        return is_small(len(task.codes), (5e-5 + 2e-8 * len(self.shift)) * (n_groups + task.n_nodes))
+        return is_small(len(task.rows), (5e-5 + 2e-8 * len(self.shift)) * (n_groups + task.n_nodes))
 
     @cached_property
     def _leaves_and_nodes(self) -> tuple[Moments, Moments]:

@@ -96,7 +96,7 @@ class Groups:
         """Sum values per leaf over the sides of each node: (n_leaves, n) to (n_nodes, 2, n)."""
         tree = self.task.tree
         out = np.empty((tree.n_nodes, 2, leaves.shape[1]))
-        small = is_small(len(self.task.codes), 4e-8 * out.size + 1e-4 * (1 + int(tree.depth.max(initial=0))))
+        small = is_small(len(self.task.rows), 4e-8 * out.size + 1e-4 * (1 + int(tree.depth.max(initial=0))))
         side_sums.when(small)(tree.left, tree.right, leaves, out)
         return self.task.of_nodes(out)
 
