@@ -9,13 +9,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
+from dichotomies._common.parallel import Context
 from dichotomies._kernels import compile as kernels
 from dichotomies.calibrators.binary import BINARY, Segments
-from dichotomies.learners import NodeTask, choose
+from dichotomies.learners import choose
 from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
 from dichotomies.learners.logistic import TunedLogisticRegression
 from dichotomies.metrics import brier_score, expected_calibration_error
 from dichotomies.tree import ClassTree
+from tests.tasks import node_task
 
 LEARNERS = {
     "logistic": LogisticRegression(),
@@ -77,7 +79,7 @@ def _pairs(X, y):
     for estimator in (MultinomialNB(), GaussianNB(), HistAdaBoostClassifier(n_estimators=2)):
         learner = choose(estimator)
         for kind in (np.asarray, csr_array) if isinstance(estimator, MultinomialNB) else (np.asarray,):
-            scorer = learner.fit(NodeTask(tree, kind(X), y), random_state=None)
+            scorer = learner.fit(node_task(tree, kind(X), y), Context())
             for asked in {np.asarray, kind}:
                 name = f"pairs of {type(estimator).__name__}, {kind.__name__} and {asked.__name__}"
                 found[name] = scorer.pair_log_odds(asked(X), rows, nodes)
