@@ -153,7 +153,7 @@ def test_a_new_class_registers_itself_everywhere(iris):
         """One class splits off at every node."""
 
         def grow_from(self, task, rng):
-            return task.tree(np.arange(task.n_classes), np.arange(task.n_classes - 1))
+            return task.tree(np.arange(task.rows.n_classes), np.arange(task.rows.n_classes - 1))
 
     try:
         assert "caterpillar" in STRUCTURES.names()
