@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks import problems
 from benchmarks.race import arguments, report, seconds
 from dichotomies import HistAdaBoostClassifier, NestedDichotomyClassifier
-from dichotomies.inference.prediction import chunk_rows, class_log_proba
+from dichotomies.inference.composition import chunk_rows, class_log_proba
 from dichotomies.inference.scorers import base_scorers
 
 if TYPE_CHECKING:

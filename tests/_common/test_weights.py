@@ -3,11 +3,20 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.utils.estimator_checks import _NotAnArray
 
 from dichotomies._common.weights import row_weights
 
 
-@pytest.mark.parametrize("given", [[1, 0, 2], (1.0, 0.0, 2.0), pd.Series([1, 0, 2], index=[7, 8, 9])])
+@pytest.mark.parametrize(
+    "given",
+    [
+        [1, 0, 2],
+        np.array([1.0, 9.0, 0.0, 9.0, 2.0])[::2],
+        pd.Series([1, 0, 2], index=[7, 8, 9]),
+        _NotAnArray([1.0, 0.0, 2.0]),
+    ],
+)
 def test_weights_of_any_container_are_doubles(given):
     weight = row_weights(given, 3)
     assert weight.dtype == np.float64

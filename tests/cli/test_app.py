@@ -11,7 +11,7 @@ import dichotomies
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.cli.app import app
-from dichotomies.cli.estimators import ESTIMATORS
+from dichotomies.cli.estimators import summaries
 from dichotomies.structures import STRUCTURES
 
 
@@ -46,7 +46,7 @@ def test_list_shows_every_registered_name():
 def test_list_is_also_json():
     named = json.loads(invoke("list", "--json").stdout)
     assert list(named["structure"]) == STRUCTURES.names()
-    assert named["estimator"].keys() == ESTIMATORS.keys()
+    assert named["estimator"].keys() == summaries().keys()
 
 
 def test_version():

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 import dichotomies
 from dichotomies import NestedDichotomyClassifier
-from dichotomies.cli.estimators import ESTIMATORS
+from dichotomies.cli.estimators import summaries
 from dichotomies.persistence import load
 from tests.cli.conftest import run, run_json, sentence, write_csv
 
@@ -47,7 +47,7 @@ def test_every_option_reaches_the_classifier(digit_files, tmp_path):
         "internal_calibration": "platt",
         "external_calibration": None,
         "cv": 4,
-        "ensemble": True,
+        "average_folds": True,
         "calibrated_nodes": [0, 1],
         "calibration_size": "cross-fit",
         "learner": "auto",
@@ -58,7 +58,7 @@ def test_every_option_reaches_the_classifier(digit_files, tmp_path):
     assert {name: fitted[name] for name in expected} == expected
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", summaries())
 def test_every_estimator_can_be_fitted_saved_and_asked(name, digit_files, tmp_path):
     output = tmp_path / "m.model"
     run("fit", digit_files.test, "--label", "digit", "--estimator", name, "-o", output, "--quiet")

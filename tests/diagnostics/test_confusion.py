@@ -6,7 +6,7 @@ from sklearn.metrics import confusion_matrix
 
 from dichotomies import ClassTree
 from dichotomies.diagnostics import confused_pairs
-from dichotomies.diagnostics.confusion import parting_nodes
+from dichotomies.diagnostics.confusion import separating_nodes
 
 
 def test_pairs_are_those_of_the_whole_matrices(scored):
@@ -43,10 +43,10 @@ def test_the_node_of_a_pair_separates_it(calibrated):
         assert second in tree.leaf_labels[tree.split[node] : tree.stop[node]]
 
 
-def test_parting_nodes_of_a_small_tree():
+def test_separating_nodes_of_a_small_tree():
     tree = ClassTree.from_nested([["a", "b"], ["c", ["d", "e"]]])
     left, right = np.array([0, 0, 2, 3]), np.array([1, 4, 4, 4])
-    assert parting_nodes(tree, left, right).tolist() == [1, 0, 2, 3]
+    assert separating_nodes(tree, left, right).tolist() == [1, 0, 2, 3]
 
 
 def test_weight_two_is_the_row_twice(calibrated, rng):

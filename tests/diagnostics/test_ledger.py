@@ -98,7 +98,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row(calibrated, rng):
 
 def test_the_answer_does_not_depend_on_the_number_of_jobs(calibrated):
     clf, X, y = calibrated
-    many = like(clf, n_jobs=2)
+    many = copy(clf).set_params(n_jobs=2)
     np.testing.assert_array_equal(ledger(clf, X, y).nll, ledger(many, X, y).nll)
 
 

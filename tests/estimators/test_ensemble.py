@@ -19,8 +19,8 @@ import dichotomies
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.diagnostics import ledger
+from dichotomies.inference.composition import class_log_proba
 from dichotomies.inference.fitted import _largest
-from dichotomies.inference.prediction import class_log_proba
 from dichotomies.rows import Rows
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.structures import STRUCTURES
@@ -147,15 +147,6 @@ def test_the_seed_decides_and_the_workers_do_not(digits_parts, bootstrap):
     assert np.array_equal(one, again)
     np.testing.assert_allclose(one, two, rtol=1e-9)
     assert not np.array_equal(one, other)
-
-
-def test_a_bootstrap_sample_has_as_many_rows_of_a_class_as_there_are():
-    codes = np.array([2, 0, 0, 1, 2, 2, 0, 0])
-    clf = NestedDichotomyEnsemble(bootstrap=True, n_estimators=5)
-    bags = clf._bags(codes, np.full(8, 0.5), np.random.RandomState(0))
-    for bag in bags:
-        assert np.array_equal(np.bincount(codes, bag), 0.5 * np.bincount(codes))
-    assert len({tuple(bag) for bag in bags}) > 1
 
 
 def test_string_labels_sparse_rows_and_pipelines(digits_parts):

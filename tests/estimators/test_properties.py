@@ -9,7 +9,7 @@ from joblib import parallel_config
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.tree import DecisionTreeClassifier
 
-from dichotomies.inference import prediction as inference
+from dichotomies.inference import composition as inference
 from dichotomies.structures import STRUCTURES
 from tests.uncalibrated import Uncalibrated
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import MultinomialNB
 
-from dichotomies._common.context import Context
+from dichotomies._common.parallel import Context
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.inference.fitted import FittedForest

@@ -12,7 +12,7 @@ from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 from sklearn.tree import DecisionTreeClassifier
 
-from dichotomies._common.context import Context
+from dichotomies._common.parallel import Context
 from dichotomies.learners import Wanted, choose
 from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
 from dichotomies.learners.boosting.binning import bin_ranges
@@ -285,7 +285,7 @@ def test_all_nodes_together_are_one_clone_per_node(digits, rng, estimator, dtype
 @ALL
 def test_models_of_folds_are_those_of_clones(digits, estimator):
     X, y = digits[0][:300], np.where(np.arange(300) == 7, 10, digits[1][:300])  # one class has one row
-    for params in ({}, {"ensemble": True}):
+    for params in ({}, {"average_folds": True}):
         fast, slow = both(estimator, X, y, internal_calibration="platt", **params)
         assert_allclose(fast.predict_proba(X), slow.predict_proba(X), atol=1e-9)
 
@@ -308,7 +308,7 @@ def test_folds_without_a_side_give_no_score_and_only_what_is_wanted_is_made(iris
 @ALL
 def test_pairs_are_scored_as_whole_rows_are(digits, rng, estimator):
     X, y = digits
-    scorer = Uncalibrated(estimator, random_state=0).fit(X, y)._scorer
+    scorer = Uncalibrated(estimator, random_state=0).fit(X, y).model_.scorer
     rows, nodes = rng.integers(len(X), size=500), rng.integers(9, size=500)
     assert_allclose(
         scorer.pair_log_odds(X, rows, nodes), scorer.log_odds(X)[rows, nodes], rtol=1e-12, atol=1e-12

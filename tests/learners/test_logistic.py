@@ -12,11 +12,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import check_estimator
 
-from dichotomies._common.context import Context
+from dichotomies._common.parallel import Context
 from dichotomies._kernels.newton.axes import pull
 from dichotomies.learners import GenericLearner, Wanted, choose
 from dichotomies.learners.logistic import LogisticLearner, TunedLogisticLearner, TunedLogisticRegression
-from dichotomies.learners.logistic.tuning import BORROWED_ROWS
+from dichotomies.learners.logistic.tuning import PSEUDO_ROWS
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.tree import ClassTree
 from tests.reference import RecursiveNestedDichotomy
@@ -306,12 +306,12 @@ def test_the_choice_equals_brute_force(digits, per):
     nll = _brute_force_losses(task, fold_of_rows(task.rows.codes, 3, np.random.RandomState(3)), Cs)
     depth = np.array([nll[tree.depth == d].sum(axis=0) for d in range(3)])
     size = np.array([task.node_size[tree.depth == d].sum() for d in range(3)])
-    depth += BORROWED_ROWS * nll.sum(axis=0) / size.sum()
+    depth += PSEUDO_ROWS * nll.sum(axis=0) / size.sum()
     if per == "depth":
         expected = Cs[depth.argmin(axis=1)][tree.depth]
     else:
-        mean = depth / (size + BORROWED_ROWS)[:, None]
-        expected = Cs[(nll + BORROWED_ROWS * mean[tree.depth]).argmin(axis=1)]
+        mean = depth / (size + PSEUDO_ROWS)[:, None]
+        expected = Cs[(nll + PSEUDO_ROWS * mean[tree.depth]).argmin(axis=1)]
     assert np.array_equal(scorer.C, expected)
 
 

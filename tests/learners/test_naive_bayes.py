@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 
 from dichotomies import NestedDichotomyClassifier
-from dichotomies._common.context import Context
+from dichotomies._common.parallel import Context
 from dichotomies.learners import GenericLearner, Unsupported, Wanted, choose
 from dichotomies.learners.naive_bayes import NaiveBayesLearner
 from dichotomies.learners.weights import DenseWeights, SparseWeights
@@ -181,7 +181,7 @@ def test_sparse_and_dense_counts_give_the_same_nodes(rng, estimator):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "alpha too small")
         learner = NaiveBayesLearner.recognise(estimator)
-    a, b = (learner.fit(each, random_state=None) for each in (task, sparse))
+    a, b = (learner.fit(each, Context()) for each in (task, sparse))
     assert_allclose(b.log_odds(csr_array(X)), a.log_odds(X), rtol=1e-9, atol=1e-9)
     inner = getattr(a, "scorer", a), getattr(b, "scorer", b)
     assert isinstance(inner[0], DenseWeights)
@@ -200,8 +200,8 @@ def test_single_precision_gaussians_are_those_of_the_same_numbers_in_double_prec
     task = random_task(X.astype(np.float32), codes, rng)
     exact = node_task(task.tree, task.rows.X.astype(np.float64), codes)
     learner = NaiveBayesLearner(GaussianNB())
-    narrow, wide = (learner.fit(each, random_state=None) for each in (task, exact))
-    assert_allclose(narrow.log_odds(task.rows.X), wide.log_odds(exact.X), rtol=1e-12)
+    narrow, wide = (learner.fit(each, Context()) for each in (task, exact))
+    assert_allclose(narrow.log_odds(task.rows.X), wide.log_odds(exact.rows.X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1_000.0])
@@ -321,15 +321,6 @@ def test_progress_is_reported(rng, capsys):
 
 
 # ---------------------------------------------------------------- what is not taken, and why
-
-
-class OwnMultinomial(MultinomialNB):
-    pass
-
-
-def test_derived_classes_are_left_to_clones():
-    assert NaiveBayesLearner.recognise(OwnMultinomial()) is None
-    assert choose(OwnMultinomial()).description.startswith("clones")
 
 
 @pytest.mark.parametrize(

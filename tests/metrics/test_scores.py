@@ -79,7 +79,7 @@ def test_facts_are_what_their_names_say(rng):
     decreasing = -np.sort(-proba, axis=1)
     expected = np.column_stack([decreasing[:, 0], decreasing[:, :3].sum(axis=1), np.ones(40)])
     np.testing.assert_allclose(facts.top_k_confidence, expected)
-    np.testing.assert_allclose(np.exp(facts.log_doubt), 1 - facts.confidence)
+    np.testing.assert_allclose(np.exp(facts.log_complement), 1 - facts.confidence)
     np.testing.assert_allclose(facts.brier, ((proba - np.eye(7)[y]) ** 2).sum(axis=1))
 
 

@@ -24,8 +24,8 @@ from dichotomies import (
 )
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
-from dichotomies.structures import STRUCTURES
-from dichotomies.structures.fixed import FixedTree
+from dichotomies.learners import LEARNERS
+from dichotomies.structures import STRUCTURES, FixedTree
 from dichotomies.tables import Table, TableModel
 
 #: Estimators by the learner that takes them and the kind of rows they get.
@@ -45,6 +45,12 @@ ESTIMATORS = {
     "clones logistic": LogisticRegression(),
     "clones boosting": HistGradientBoostClassifier(4, max_depth=2),
     "clones tuned": TunedLogisticRegression(Cs=[0.1, 1.0]),
+}
+ESTIMATORS |= {
+    f"{name} {kind.__name__}": kind()
+    for name in LEARNERS.names()
+    for kind in LEARNERS.get(name).trains.values()
+    if kind not in map(type, ESTIMATORS.values())
 }
 
 

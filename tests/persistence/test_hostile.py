@@ -68,7 +68,7 @@ FORGERIES = {
         put("model_.scorer.constant", lambda a: a[:-1]),
         put("model_.scorer.shift", lambda a: a[:-1]),
         put("model_.scorer.is_trained", lambda a: a.astype(np.uint8)),
-        put("external_calibrator_.scale_", lambda a: a[:-1]),
+        put("model_.external.scale_", lambda a: a[:-1]),
         say("model_", "external", "n_classes_", 5),
         say("model_", "external", "n_classes_", 10**12),
         say("model_", "external", {"array": "model_.scorer.center"}),

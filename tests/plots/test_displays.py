@@ -213,8 +213,8 @@ def test_depth_calibration_shows_the_cuts(scored, reading):
     cuts = depth_cuts(clf, X, y)
     shares, errors, groups = DepthCalibrationDisplay(cuts).plot(reading=reading).axes_
     lines = {line.get_label(): line.get_ydata() for line in [*shares.lines, *errors.lines]}
-    np.testing.assert_array_equal(lines["right, before"], cuts.before.accuracy)
-    np.testing.assert_array_equal(lines["sure, after"], cuts.after.confidence)
+    np.testing.assert_array_equal(lines["accuracy, before"], cuts.before.accuracy)
+    np.testing.assert_array_equal(lines["confidence, after"], cuts.after.confidence)
     np.testing.assert_array_equal(lines["after calibration"], getattr(cuts.after, f"ece_{reading}"))
     assert [bar.get_height() for bar in groups.patches] == cuts.n_groups.tolist()
 

@@ -40,7 +40,7 @@ def test_tiles_agree_with_scikit_learn(digits_clf, digits_report, proba):
     clf, _, y = digits_clf
     tiles = {tile["name"]: tile for tile in digits_report.content["tiles"]}
     right = 100 * accuracy_score(y, clf.classes_[proba.argmax(axis=1)])
-    assert numbers_in(tiles["Right"]["value"])[0] == pytest.approx(right, abs=0.05)
+    assert numbers_in(tiles["Accuracy"]["value"])[0] == pytest.approx(right, abs=0.05)
     assert float(tiles["Loss"]["value"]) == pytest.approx(log_loss(y, proba, labels=clf.classes_), abs=5e-4)
     for tile in tiles.values():
         low, high = numbers_in(tile["interval"])
@@ -106,8 +106,8 @@ def test_weights_are_counts(digits_clf):
 def test_facts_name_the_model(digits_report):
     facts = dict(digits_report.content["facts"])
     assert facts["Classes"] == "10"
-    assert facts["Model at each node"] == "LogisticRegression()"
-    assert (facts["Calibration of the nodes"], facts["Calibration of the whole"]) == ("platt", "vector")
+    assert facts["Estimator at each node"] == "LogisticRegression()"
+    assert (facts["Internal calibration"], facts["External calibration"]) == ("platt", "vector")
     assert "scikit-learn" in facts["Software"]
     assert dict(digits_report.content["parameters"])["random_state"] == "0"
 
@@ -118,17 +118,17 @@ def test_two_classes(rows, external):
     report = make(fitted(X, y, external_calibration=external), X, y.astype(str))
     assert len(report.content["data"]["cuts"]["stages"]) == (1 if external is None else 2)
     assert [tile["name"] for tile in report.content["tiles"]] == [
-        "Right",
-        "Average gap",
+        "Accuracy",
+        "Calibration error",
         "Loss",
-        "Squared error",
+        "Brier score",
     ]
 
 
 def test_one_row(digits_clf):
     clf, X, y = digits_clf
     content = make(clf, X[:1], y[:1]).content
-    assert "So few rows" in content["headline_basis"]
+    assert "too few rows" in content["headline_basis"]
     assert content["tiles"][0]["interval"].startswith("20.7")  # not 100 % to 100 %: one row says little
     assert any("9 of the 10 classes have no row" in sentence for sentence in content["summary"])
 
@@ -147,7 +147,7 @@ def test_all_right(iris):
     ("before", "after", "harms"), [(1.0, 0.9, False), (1.0, 1.1, True), (1.0, 1.0001, False)]
 )
 def test_calibration_that_did_harm_is_said_to(before, after, harms):
-    assert ("did harm" in summary._harm(before, after)) == harms
+    assert ("worse" in summary._if_worse(before, after)) == harms
 
 
 def test_a_loss_beyond_words_is_not_made_up(digits):

@@ -4,16 +4,13 @@ import numpy as np
 
 from dichotomies.structures import STRUCTURES
 
-_FEWER = {
-    "evolved": {"evaluations": 5, "population": 3},
-    "best-of-k": {"n_trees": 3},
-    "multiple-subset": {"n_subsets": 3},
-}
+_FEWER = {"evaluations": 5, "population": 3, "n_trees": 3, "n_subsets": 3}
 
 
 def quickly(name, **params):
     """A structure, with few trials where it tries many splits or trees."""
-    return STRUCTURES.create(name, **_FEWER.get(name, {}), **params)
+    accepted = STRUCTURES.create(name).get_params()
+    return STRUCTURES.create(name, **{key: _FEWER[key] for key in _FEWER.keys() & accepted}, **params)
 
 
 def clouds(rng, k, n_rows=5, n_features=6, spread=0.3):

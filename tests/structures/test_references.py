@@ -17,14 +17,14 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from dichotomies import ClassTree, NestedDichotomyClassifier
-from dichotomies._common.context import Context
+from dichotomies._common.parallel import Context
 from dichotomies.learners import Wanted, choose
 from dichotomies.rows import Rows
 from dichotomies.rows.sampling import sample_in_folds
 from dichotomies.structures import STRUCTURES
 from dichotomies.structures.class_points import class_points
 from dichotomies.structures.tree_edits import crossed, regrafted, swapped
-from dichotomies.training.judging import LearnerJudge
+from dichotomies.training.growing import LearnerJudge
 from dichotomies.training.plan import Plan
 from tests.structures.small import clouds, quickly, unordered
 from tests.tasks import growing_task, in_folds, node_task

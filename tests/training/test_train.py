@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from dichotomies import NestedDichotomyClassifier
-from dichotomies._common.context import Context
+from dichotomies._common.parallel import Context
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.inference.scorers import MOST_LOG_ODDS

@@ -8,13 +8,12 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, Multinomi
 from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies import ClassTree, HistAdaBoostClassifier
-from dichotomies._common.context import Context
+from dichotomies._common.parallel import Context
 from dichotomies.learners import Wanted, choose
 from dichotomies.rows import NodeTask
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.structures import STRUCTURES
-from dichotomies.tree.forest import Forest
-from dichotomies.tree.node_keys import node_keys
+from dichotomies.tree.forest import Forest, node_keys
 from tests.tasks import in_folds, node_task
 
 

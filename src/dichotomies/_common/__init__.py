@@ -1,1 +1,1 @@
-"""Plumbing shared by every room: array types, registries, parallel loops."""
+"""Utilities shared by all packages: array types, registries, parallel loops, files."""

@@ -1,4 +1,4 @@
-"""Files that are written as a whole or not at all."""
+"""Atomic file writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_place(path: Path) -> None:
-    """Raise if no file can be moved to a place, or a device or a pipe there would be replaced."""
+    """Raise if a file cannot be moved to `path`, or would replace a device or a pipe."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; give the path of a file.")
     if not path.parent.is_dir():
@@ -25,16 +25,16 @@ def check_place(path: Path) -> None:
 
 @contextmanager
 def replaced_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """The path of a new file in the same folder that takes the place of `path` at the end of the block.
+    """Yield the path of a temporary file in the same folder that replaces `path` at the end of the block.
 
-    The file is flushed to the disk before, so that whatever happens, `path` is either what it was or the
-    whole new file. A file that is replaced keeps its permissions, and a link continues to point to it. If the
-    block raises, the new file is removed.
+    The file is flushed to disk first, so that even after a crash `path` is either the old or the complete new
+    file. The new file takes the permissions of the old one, and symbolic links are followed. If the block
+    raises, the temporary file is removed.
 
     Raises
     ------
     OSError
-        If the file cannot be written, in a sentence, and of the kind that the cause is of.
+        If the file cannot be written; of the same class as its cause.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def replaced_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
         ) from error
     finally:
         unfinished.unlink(missing_ok=True)
-    with suppress(OSError):  # not every system can flush a folder, and the file itself is safe already
+    with suppress(OSError):  # not every system can flush a folder; the file itself is safe
         _flush(target.parent, os.O_RDONLY)
 
 

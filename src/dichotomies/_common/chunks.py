@@ -1,4 +1,4 @@
-"""Chunks of rows: how many rows fit into a number of bytes, and predictions chunk by chunk."""
+"""Chunks of rows: their size in rows for a memory limit, and predictions chunk by chunk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def rows_within(
     n_bytes: int, width: int, *, itemsize: int = 8, multiple_of: int = 1, at_most: int | None = None
 ) -> int:
-    """Number of rows of `width` numbers that fit into some bytes, and never less than `multiple_of`.
+    """Number of rows of `width` numbers that fit into `n_bytes`, and at least `multiple_of`.
 
     Examples
     --------

@@ -1,10 +1,11 @@
-"""Running many small pieces of work: joblib as the user configured it, one BLAS thread each, progress."""
+"""Parallel loops with one BLAS thread per task, progress reports, and the `Context` of a call."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
-# threadpoolctl is a dependency of scikit-learn itself, so it is always there.
+# threadpoolctl is a dependency of scikit-learn itself, so it is always installed.
 from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import IntArray
 
 
-#: Enough to even out the sizes of batches and to show progress, few enough to be cheap.
+#: Enough for load balancing and progress reports, few enough to be cheap.
 _BATCHES_PER_JOB = 16
 
 
 class _OneBlasThread:
-    """Context in which BLAS uses one thread; the first to enter limits it, the last to leave restores it.
+    """Context in which BLAS uses one thread: the first to enter sets the limit, the last to leave lifts it.
 
-    The limit is one for the whole process, so threads that enter and leave in any order must share it.
+    The limit applies to the whole process, so threads that enter and leave in any order must share it.
     """
 
     def __init__(self) -> None:
@@ -73,18 +74,18 @@ def run(
     span: tuple[float, float] = (0.0, 1.0),
     shared_memory: bool = False,
 ) -> list[Any]:
-    """Call `task` with each tuple of arguments; the results come in that order.
+    """Call `task` with each tuple of arguments; return the results in the same order.
 
-    The work is spread over *tasks*, so every task gets one BLAS thread: on the small matrices of tree
-    nodes, BLAS threads of its own would only fight with it.
+    Every task gets one BLAS thread: parallelism is over tasks, and on the small matrices of tree nodes BLAS
+    threads would only compete with them.
 
     Parameters
     ----------
     span : (float, float)
-        From where to where the tasks lead, as fractions of the work that progress is reported of.
+        Fractions of the reported work at which these tasks begin and end.
     shared_memory : bool
-        Whether tasks write into arrays of the caller, which only threads can do. Otherwise the backend
-        is the user's (``joblib.parallel_config``), processes by default.
+        True if tasks write into arrays of the caller, which requires threads. Otherwise the backend is the
+        user's (``joblib.parallel_config``), processes by default.
     """
     with _ONE_BLAS_THREAD:
         if len(arguments) == 1 or effective_n_jobs(n_jobs) == 1:
@@ -114,7 +115,7 @@ def _within(span: tuple[float, float], fraction: float) -> float:
 
 
 def even_batches(sizes: IntArray, n_jobs: int | None, per_job: int = _BATCHES_PER_JOB) -> list[range]:
-    """Cut consecutive pieces of work into batches of about the same total size, a few per worker."""
+    """Divide consecutive pieces of work into batches of about equal total size, several per worker."""
     n_batches = per_job * effective_n_jobs(n_jobs)
     work = np.cumsum(sizes)
     batch_of_piece = (work - sizes) * n_batches // max(1, work[-1])
@@ -123,26 +124,26 @@ def even_batches(sizes: IntArray, n_jobs: int | None, per_job: int = _BATCHES_PE
 
 
 class _ReportingParallel(Parallel):
-    """joblib's Parallel, telling our `Progress` instead of printing its own."""
+    """joblib's Parallel, reporting to `Progress` instead of printing."""
 
     progress: Progress | None
     total: int
     span: tuple[float, float]
 
     def print_progress(self) -> None:
-        """Report; joblib calls this whenever a task is done, on every backend."""
+        """Report progress; joblib calls this after every task, on every backend."""
         if self.progress is not None:
             self.progress.show(_within(self.span, self.n_completed_tasks / self.total))
 
 
 def say(text: str) -> None:
-    """Say something on stderr, where progress is reported."""
+    """Write a line to stderr, where progress is reported."""
     sys.stderr.write(f"[dichotomies] {text}\n")
     sys.stderr.flush()
 
 
 class Progress:
-    """A line on stderr that says how far the work is and how long it may still take."""
+    """A line on stderr with the fraction of work done and the estimated time left."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -162,3 +163,33 @@ class Progress:
         end = "\n" if fraction >= 1 or not tty else ""
         sys.stderr.write(("\r" + line.ljust(72) if tty else line) + end)
         sys.stderr.flush()
+
+
+@dataclass(frozen=True)
+class Context:
+    """Random numbers, workers and progress reports of one call.
+
+    Attributes
+    ----------
+    rng : RandomState
+        Source of all randomness; None if nothing is random.
+    n_jobs : int or None
+        Number of workers, as everywhere in scikit-learn. No result depends on it.
+    verbose : bool
+        Report progress on stderr.
+    title : str
+        Prefix of every progress report, such as ``"tree 2 of 10: "``.
+    """
+
+    rng: Any = None
+    n_jobs: int | None = None
+    verbose: bool = False
+    title: str = ""
+
+    def titled(self, title: str) -> Context:
+        """Copy with a longer title prefix."""
+        return replace(self, title=self.title + title)
+
+    def progress(self, work: str) -> Progress | None:
+        """Progress report on some work; None if not verbose."""
+        return Progress(self.title + work) if self.verbose else None

@@ -1,4 +1,4 @@
-"""Names for classes: registered beside the class, found by looking into the package's files."""
+"""Registries of classes by name: registered beside the class, found by importing a package's modules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Registry(Generic[T]):
     Parameters
     ----------
     kind : str
-        What the classes are, for error messages and listings.
+        The kind of class, for error messages and listings.
     package : str
         The package whose modules register them: adding a file there is enough to add a name.
     """
@@ -53,19 +53,19 @@ class Registry(Generic[T]):
         return sorted(self._classes)
 
     def create(self, name: str, **params: Any) -> T:
-        """Make an instance of the class registered as `name`."""
+        """Create an instance of the class registered as `name`."""
         made: T = self.get(name)(**params)
         return made
 
     def get(self, name: str) -> Any:
-        """The class registered as `name`."""
+        """Return the class registered as `name`; raise if there is none."""
         if name not in self.names():
             hint = did_you_mean(name, self._classes)
             raise ValueError(f"There is no {self.kind} named {name!r}; choose from {self.names()}.{hint}")
         return self._classes[name]
 
     def resolve(self, given: Any, kind: type[Any]) -> T:
-        """Turn a name into an instance; an instance of `kind` is taken as it is."""
+        """Turn a name into an instance; return an instance of `kind` unchanged."""
         if isinstance(given, str):
             return self.create(given)
         if isinstance(given, kind):
@@ -74,6 +74,22 @@ class Registry(Generic[T]):
         raise TypeError(
             f"Expected a {self.kind}: one of {self.names()} or a {kind.__name__} object, got {given!r}."
         )
+
+    def exports(self, public: list[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+        """Make ``__getattr__`` and ``__dir__`` of the package: `public` and the registered classes.
+
+        The modules are imported when one of their classes is first used.
+        """
+
+        def by_class() -> dict[str, Any]:
+            return {cls.__name__: cls for cls in map(self.get, self.names())}
+
+        def find(name: str) -> Any:
+            if name not in by_class():
+                raise AttributeError(f"module {self._package!r} has no attribute {name!r}")
+            return by_class()[name]
+
+        return find, lambda: sorted({*public, *by_class()})
 
     def summaries(self) -> dict[str, str]:
         """The first line of each class's docstring, by name."""

@@ -1,4 +1,4 @@
-"""Suggestions for names that are not known."""
+"""Suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """A sentence that suggests the closest name, to be appended to another; empty if none is close.
+    """Sentence that suggests the closest name, to be appended to an error message; empty if none is close.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Weights of rows."""
+"""Validation of sample weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
-    """One weight per row, checked: finite, not negative, and not all zero; ones by default.
+    """Validate sample weights: one per row, finite, not negative, and not all zero; ones by default.
 
     Examples
     --------
@@ -23,10 +23,8 @@ def row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
     """
     if n_rows == 0:
         raise ValueError("There are no rows.")
-    if sample_weight is None or np.ndim(sample_weight) == 0:
-        weight = np.full(n_rows, 1.0 if sample_weight is None else sample_weight, dtype=np.float64)
-    else:
-        weight = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    given = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
+    weight = np.full(n_rows, given) if given.ndim == 0 else np.ascontiguousarray(given)
     if weight.shape != (n_rows,):
         raise ValueError(
             f"sample_weight must have one value for each of the {n_rows} rows, got shape {weight.shape}."

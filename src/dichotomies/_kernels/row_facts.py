@@ -1,4 +1,4 @@
-"""From rows of class probabilities to what metrics need to know about each row, or each class."""
+"""Per-row and per-class summaries of class probabilities, from which metrics are computed."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def reduce_rows(
     brier: FloatArray,
     smallest: FloatArray,
     total: FloatArray,
-    doubt: FloatArray,
+    complement: FloatArray,
     largest: FloatArray,
 ) -> None:
     """Reduce each row of class probabilities in one pass.
@@ -24,27 +24,27 @@ def reduce_rows(
     Parameters
     ----------
     scores : (n_rows, n_classes)
-        What the classes are ordered by: the probabilities, or their logarithms where those underflow.
+        Ranking scores of the classes: the probabilities, or their logarithms if those underflow.
     proba : (n_rows, n_classes)
         The probabilities.
     codes : (n_rows,)
         The true class.
     predicted, rank : (n_rows,)
-        The first class of largest score, and how many classes come before the true one; of equal scores,
-        the class of the smaller code comes first.
+        The class of largest score, and the number of classes ranked before the true one; ties go to the
+        smaller code.
     brier : (n_rows,)
         Sum over the classes of the squared difference between probability and truth.
     smallest, total : (n_rows,)
         The smallest probability and the sum of all.
-    doubt : (n_rows,)
-        The sum of all but that of `predicted`: one less its probability, without rounding.
+    complement : (n_rows,)
+        One minus the probability of `predicted`, computed as the sum of the others: accurate near 0.
     largest : (n_rows, k)
-        The k largest probabilities, in decreasing order, zeros after the last class.
+        The k largest probabilities, in decreasing order, padded with zeros.
     """
     for i in range(len(codes)):
         brier[i], smallest[i], total[i] = _moments(proba[i], codes[i])
         predicted[i], rank[i] = _order(scores[i], codes[i])
-        doubt[i] = _sum_of(proba[i, : predicted[i]]) + _sum_of(proba[i, predicted[i] + 1 :])
+        complement[i] = _sum_of(proba[i, : predicted[i]]) + _sum_of(proba[i, predicted[i] + 1 :])
         _keep_largest(proba[i], largest[i])
 
 
@@ -57,7 +57,7 @@ def _moments(proba: FloatArray, truth: int) -> tuple[float, float, float]:
         squares += p * p
         smallest = min(smallest, p)
     own = proba[truth]
-    # the own class is taken out of the sum where it does no harm to small differences
+    # the true class is subtracted here, where cancellation is harmless to small differences
     others = max(squares - own * own, 0.0)
     return others + (1.0 - own) * (1.0 - own), smallest, total
 
@@ -72,7 +72,7 @@ def _sum_of(values: FloatArray) -> float:
 
 @vector_kernel
 def _order(scores: FloatArray, truth: int) -> tuple[int, int]:
-    """First class of largest score, and how many classes come before the true one."""
+    """First class of largest score, and number of classes ranked before the true one."""
     own, largest, before = scores[truth], scores[0], 0
     for score in scores:
         largest = max(largest, score)
@@ -116,12 +116,12 @@ def add_to_bins(
     ----------
     proba : (n_rows, n_classes)
     codes, row_weight, batch : (n_rows,)
-        True class and weight of each row, and which of several sets of bins it is added to.
+        True class and weight of each row, and the batch of bins that it is added to.
     inner_edges : (n_bins - 1,)
         Edges between the bins; a probability on an edge belongs to the bin below.
     weight, score, outcome : (n_batches, n_bins, n_classes)
-        Sums of weights, weighted probabilities, and weights of the rows that are of the class. Classes
-        come last, because nearly all probabilities fall into the first bin.
+        Sums of weights, of weighted probabilities, and of weights of the class's own rows. The class axis is
+        last, because nearly all probabilities fall into the first bin.
     """
     for i in range(len(codes)):
         w, g = row_weight[i], batch[i]
@@ -137,7 +137,7 @@ def add_to_bins(
 def _add_to_first_bin(
     proba: FloatArray, row_weight: float, edge: float, weight: FloatArray, score: FloatArray
 ) -> None:
-    """Add what lies at or below the first edge, without a branch."""
+    """Add probabilities at or below the first edge, without branching."""
     for c in range(len(proba)):
         w = row_weight if proba[c] <= edge else 0.0
         weight[c] += w
@@ -148,7 +148,7 @@ def _add_to_first_bin(
 def _add_to_other_bins(
     proba: FloatArray, row_weight: float, inner_edges: FloatArray, weight: FloatArray, score: FloatArray
 ) -> None:
-    """Add what lies above the first edge: few, for the probabilities of a row sum to 1."""
+    """Add probabilities above the first edge, which are few because a row sums to 1."""
     for c in range(len(proba)):
         if proba[c] > inner_edges[0]:
             b = np.searchsorted(inner_edges, proba[c])

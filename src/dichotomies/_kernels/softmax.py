@@ -1,10 +1,10 @@
-"""Sums over rows of a softmax whose inputs are scaled and shifted class by class, in single precision.
+"""Loss and derivative sums of a softmax with a scale and a bias per class, in single precision.
 
-Every row is taken through four short loops while it is in the cache: scaled inputs, their maximum, their
-exponentials, and sums for each class. Each loop is one that LLVM turns into vector instructions, which is
-why the exponential is a polynomial and the maximum is one of integers (floating-point maxima stay scalar).
-Reassociation is allowed here: sums of a few thousand positive terms lose nothing by it, and nothing in
-these loops is infinite or NaN. The caller adds up blocks of rows in double precision.
+Every row passes through four short loops while it is in cache: scaled inputs, their maximum, their
+exponentials, and sums per class. LLVM vectorises each of them because the exponential is a polynomial and the
+maximum is one of integers (floating-point maxima stay scalar). Reassociation is allowed: it is harmless for
+sums of a few thousand positive terms, and no value in these loops is infinite or NaN. The caller sums
+blocks of rows in double precision.
 """
 
 from typing import TypeAlias
@@ -18,7 +18,7 @@ from dichotomies._kernels.compile import kernel, vector_kernel
 SingleArray: TypeAlias = npt.NDArray[np.float32]
 
 _F = np.float32
-_LOWEST = _F(-87.0)  # exp of less is below the normal numbers of single precision
+_LOWEST = _F(-87.0)  # below this, exp is subnormal in single precision
 _LOG2_E = _F(1.4426950408889634)
 _LN2_HIGH, _LN2_LOW = _F(0.693359375), _F(-2.12194440e-4)
 _HALF, _ONE = _F(0.5), _F(1.0)
@@ -55,7 +55,7 @@ def _scale(
 
 @kernel
 def _maximum(bits: npt.NDArray[np.int32]) -> np.int32:
-    """The bits of the largest number, found among integers in the same order as the numbers."""
+    """Return the bits of the largest float, compared as integers of the same order."""
     top = np.int32(-0x7FFFFFFF)
     for c in range(len(bits)):
         top = max(top, bits[c] ^ ((bits[c] >> _SIGN_SHIFT) & _MAGNITUDE))
@@ -123,11 +123,11 @@ def class_sums(
     curvature: bool,
     out: SingleArray,
 ) -> float:
-    """Negative log-likelihood of a block of rows, and the sums its derivatives are made of.
+    """Negative log-likelihood of a block of rows, and the class sums of its derivatives.
 
-    With ``x = max(log_proba - shift, floor)``, ``z = scale x + bias`` and ``p = softmax(z)``, the rows of
-    `out` gain, for each class, the weighted sums of p, p x, and if `curvature` of p (1 - p) times 1, x
-    and x^2.
+    With ``x = max(log_proba - shift, floor)``, ``z = scale x + bias`` and ``p = softmax(z)``, the weighted
+    sums of p and p x, and if `curvature` those of p (1 - p) times 1, x and x^2, are added per class to the
+    rows of `out`.
 
     Parameters
     ----------
@@ -179,9 +179,9 @@ def scale_sums(
     scale: SingleArray,
     bias: SingleArray,
 ) -> tuple[float, float, float]:
-    """Negative log-likelihood and its first two derivatives in a factor common to all of `scale`.
+    """Negative log-likelihood and its first two derivatives with respect to a common factor of `scale`.
 
-    The derivatives are those at the factor 1 with `scale` constant over the classes, that is, in x.
+    The derivatives are taken at factor 1 and hold for a `scale` that is constant over classes.
     """
     n_rows, n_classes = log_proba.shape
     z = np.empty(n_classes, dtype=np.float32)

@@ -9,18 +9,18 @@ from dichotomies._kernels.isotonic import pool_ties
 
 @kernel
 def turns_left(x: FloatArray, y: FloatArray, i: int, j: int, k: int) -> bool:
-    """Whether the way from point i over point j to point k turns left: j is a corner of a lower hull."""
+    """Return True if the path over points i, j, k turns left: j is a vertex of the lower convex hull."""
     return bool((x[j] - x[i]) * (y[k] - y[i]) > (x[k] - x[i]) * (y[j] - y[i]))
 
 
 @kernel
-def with_a_positive_at_each(positive: FloatArray, negative: FloatArray) -> FloatArray:
-    """Isotonic regression's value at each distinct score, once a positive row has been added there.
+def isotonic_with_added_positive(positive: FloatArray, negative: FloatArray) -> FloatArray:
+    """Compute isotonic regression at each distinct score with one positive row added there.
 
-    The value is the slope of the greatest convex minorant of the cumulative sums, at the step of the
-    added row. That step is first put before all others, at points 0 and 1, and then moved to the right
-    past one score after another; the corners of the minorant from there on are kept on a stack, the
-    leftmost on top (Vovk, Petej & Fedorova 2015, algorithms 1 and 2).
+    The value is the slope of the greatest convex minorant of the cumulative sums at the step of the added
+    row. That step begins before all others, at points 0 and 1, and moves to the right past one score after
+    another; a stack holds the corners of the minorant to its right, the leftmost on top (Vovk, Petej &
+    Fedorova 2015, algorithms 1 and 2).
     """
     n = len(positive)
     x, y = np.zeros(n + 2), np.zeros(n + 2)
@@ -65,10 +65,9 @@ def fit_venn_abers(
 ) -> None:
     """Write the steps of ``p1 / (1 - p0 + p1)``, segment after segment.
 
-    `p1` and `p0` are isotonic regression's values at the score in question, once it has been added as
-    a positive or as a negative row. Between two distinct scores `p1` is that of the score above (1
-    above all) and `p0` that of the score below (0 below all). There are up to ``2 n + 1`` steps to a
-    segment of n scores.
+    `p1` and `p0` are the values of isotonic regression at a score that has been added as a positive or as a
+    negative row. Between two distinct scores, `p1` is that of the score above (1 above all) and `p0` that of
+    the score below (0 below all). A segment of n scores has up to ``2 n + 1`` steps.
     """
     end = 0
     knot_offsets[0] = 0
@@ -77,8 +76,8 @@ def fit_venn_abers(
         distinct, positive, negative = pool_ties(scores, targets, weights, order[rows])
         n = len(distinct)
         if n > 0:
-            p1 = with_a_positive_at_each(positive, negative)
-            p0 = 1.0 - with_a_positive_at_each(negative[::-1].copy(), positive[::-1].copy())[::-1]
+            p1 = isotonic_with_added_positive(positive, negative)
+            p0 = 1.0 - isotonic_with_added_positive(negative[::-1].copy(), positive[::-1].copy())[::-1]
             knot_scores[end], knot_probabilities[end] = -np.finfo(np.float64).max, p1[0] / (1.0 + p1[0])
             end += 1
             for i in range(n):

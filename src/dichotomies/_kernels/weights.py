@@ -63,14 +63,14 @@ def score_own_rows(
     pair_offsets: IntArray,
     out: FloatArray,
 ) -> None:
-    """Score the rows of one fold at their own nodes `first` to `last`; all else in `out` stays as it is.
+    """Score the rows of one fold at their own nodes `first` to `last`; other entries of `out` are kept.
 
     Parameters
     ----------
     first_row : (n_nodes,)
-        Where each node's rows begin in `row_order`.
+        Start of each node's rows in `row_order`.
     pair_offsets : (n_nodes + 1,)
-        Where each node's scores begin in `out`, and the end.
+        Start of each node's scores in `out`, and the end.
     """
     for k in range(first, last):
         if not is_trained[k]:
@@ -85,20 +85,20 @@ def score_own_rows(
 
 
 @kernel
-def spread(
+def scatter(
     features: IntArray, feature_offsets: IntArray, node: IntArray, value: FloatArray, out: FloatArray
 ) -> None:
-    """Write out the entries of some features: one row each, zero where a node has no entry."""
+    """Scatter the entries of some features into dense rows, zero where a node has no entry."""
     out[:] = 0.0
     for i in range(len(features)):
         for entry in range(feature_offsets[features[i]], feature_offsets[features[i] + 1]):
-            # Unsigned, a node number is never taken to be counted from the end.
+            # unsigned indices need no test for negative ones
             out[i, np.uintp(node[entry])] = value[entry]
 
 
 @kernel
 def add_multiple(x: float, values: FloatArray, out: FloatArray) -> None:
-    """Add x times the values."""
+    """Add x times the values to `out`."""
     for k in range(len(out)):
         out[k] += x * values[k]
 
@@ -124,17 +124,17 @@ def sparse_products(
     data, indices, indptr
         The rows.
     intercept, background : (n_nodes,)
-        Each node's intercept, and the weight of every feature that has no entry of its own there.
+        Each node's intercept, and the weight of every feature without an entry there.
     feature_offsets : (n_features + 1,)
-        Where each feature's entries begin, and the end.
+        Start of each feature's entries, and the end.
     node, value : (n_entries,)
-        Entries: a node, in ascending order, and how far the feature's weight is from the background.
+        Entries: a node, in ascending order, and the feature's weight minus the background.
     place_among_common : (n_features,)
-        The row of `common` that a feature's entries are spread to, or -1.
+        The row of `common` that holds a feature's entries, or -1.
     common : (n_common, n_nodes)
-        Entries of features that have them at many nodes, spread so that vector instructions can add them.
+        Dense entries of features that have many, so that adding them is vectorised.
     out : (n_rows, n_nodes)
-        Scores, written in full.
+        Scores.
     """
     n_rows, n_nodes = out.shape
     for i in range(n_rows):
@@ -167,7 +167,7 @@ def sparse_pairs(
     value: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Score CSR row ``rows[i]`` at node ``nodes[i]``, looking each feature's entry up by bisection."""
+    """Score CSR row ``rows[i]`` at node ``nodes[i]``, finding each feature's entry by bisection."""
     for i in range(len(rows)):
         k = nodes[i]
         total = intercept[k]

@@ -1,19 +1,16 @@
-"""Base learners by their name on the command line."""
+"""Base learners by their name on the command line: the estimators that have a fast path."""
 
+from inspect import getdoc
 from typing import Any
 
-#: Descriptions by name.
-ESTIMATORS = {
-    "logistic": "LogisticRegression",
-    "tuned-logistic": "TunedLogisticRegression: the penalty chosen node by node",
-    "naive-bayes": "MultinomialNB for texts and sparse data, GaussianNB for others",
-    "gaussian-nb": "GaussianNB",
-    "multinomial-nb": "MultinomialNB",
-    "complement-nb": "ComplementNB",
-    "bernoulli-nb": "BernoulliNB",
-    "adaboost": "HistAdaBoostClassifier: boosted small trees",
-    "gradient-boosting": "HistGradientBoostClassifier: boosted small trees",
-}
+#: The name that leaves the choice of a naive Bayes classifier to the data.
+_NAIVE_BAYES = "naive-bayes"
+
+
+def summaries() -> dict[str, str]:
+    """Return one line about each base learner, by name."""
+    lines = {name: f"{cls.__name__}: {_first_line(cls)}" for name, cls in _classes(sparse=False).items()}
+    return lines | {_NAIVE_BAYES: "MultinomialNB for texts and sparse data, GaussianNB for others"}
 
 
 def estimator_named(name: str, params: dict[str, Any], *, sparse: bool = False) -> Any:
@@ -22,26 +19,21 @@ def estimator_named(name: str, params: dict[str, Any], *, sparse: bool = False) 
     Parameters
     ----------
     name : str
-        One of `ESTIMATORS`.
+        One of `summaries`.
     params : dict
         Its parameters by name.
     sparse : bool
         True for sparse data, which selects the variant of "naive-bayes".
     """
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
+    return _classes(sparse=sparse)[name]().set_params(**params)
 
-    import dichotomies
 
-    classes = {
-        "logistic": LogisticRegression,
-        "tuned-logistic": dichotomies.TunedLogisticRegression,
-        "naive-bayes": MultinomialNB if sparse else GaussianNB,
-        "gaussian-nb": GaussianNB,
-        "multinomial-nb": MultinomialNB,
-        "complement-nb": ComplementNB,
-        "bernoulli-nb": BernoulliNB,
-        "adaboost": dichotomies.HistAdaBoostClassifier,
-        "gradient-boosting": dichotomies.HistGradientBoostClassifier,
-    }
-    return classes[name]().set_params(**params)
+def _classes(*, sparse: bool) -> dict[str, Any]:
+    from dichotomies.learners import LEARNERS
+
+    named = {name: cls for each in LEARNERS.names() for name, cls in LEARNERS.get(each).trains.items()}
+    return named | {_NAIVE_BAYES: named["multinomial-nb" if sparse else "gaussian-nb"]}
+
+
+def _first_line(cls: type) -> str:
+    return (getdoc(cls) or "").partition("\n")[0]

@@ -1,7 +1,6 @@
 """``dichotomies list``: the registered names."""
 
-from dichotomies.cli import options
-from dichotomies.cli.estimators import ESTIMATORS
+from dichotomies.cli import estimators, options
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.printing import print_json
 
@@ -18,7 +17,7 @@ def list_registered(json: options.Json = False, debug: options.Debug = False) ->
     from dichotomies.structures import STRUCTURES
 
     summaries = {
-        "estimator": ESTIMATORS,
+        "estimator": estimators.summaries(),
         "structure": STRUCTURES.summaries(),
         "learner": LEARNERS.summaries(),
         "internal": BINARY.summaries(),

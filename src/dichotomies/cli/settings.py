@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dichotomies._common.suggestions import did_you_mean
-from dichotomies.cli.estimators import ESTIMATORS, estimator_named
+from dichotomies.cli.estimators import estimator_named, summaries
 from dichotomies.training.parameters import EnsembleParameters, TreeParameters, declarations
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Settings:
 
     def checked(self) -> "Settings":
         """Return itself; raise if a name in it does not exist, or an ensemble's setting is without one."""
-        _check_name("estimator", self.estimator, [*ESTIMATORS])
+        _check_name("estimator", self.estimator, [*summaries()])
         for name in self.param:
             _check_name(f"{self.estimator} parameter", name, _parameters(self.estimator))
         for name, value in self.values.items():

@@ -1,4 +1,4 @@
-"""Where the error of a fitted model comes from: plain data, for tables, plots and reports."""
+"""Diagnostics of fitted models: sources of their error, as plain data for tables, plots and reports."""
 
 from dichotomies.diagnostics.classes import ClassCalibration, class_calibration
 from dichotomies.diagnostics.confusion import ConfusedPairs, confused_pairs

@@ -1,4 +1,4 @@
-"""Calibration class by class: when the answer is this class, how sure and how right it is."""
+"""Calibration class by class: mean confidence and precision of the predictions of each class."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClassCalibration:
-    """How well each class's probabilities are calibrated; made by `class_calibration`.
+    """Calibration of each class's probabilities; made by `class_calibration`.
 
     Attributes
     ----------
@@ -30,15 +30,15 @@ class ClassCalibration:
     rows : ndarray of shape (n_classes,)
         The weight of the rows of each class.
     expected_rows : ndarray of shape (n_classes,)
-        The sum of the class's probabilities over all rows: `rows`, were they calibrated.
+        The sum of the class's probabilities over all rows; equals `rows` in expectation if calibrated.
     answered : ndarray of shape (n_classes,)
-        The weight of the rows whose most probable class it is.
+        The weight of the rows predicted to be of the class.
     confidence, precision : ndarray of shape (n_classes,)
-        The mean probability of these answers, and how many of them are right; NaN without any.
+        Mean probability and precision of these predictions; NaN if there are none.
     precision_lower, precision_upper : ndarray of shape (n_classes,)
         Wilson's interval of `precision`.
     ece : ndarray of shape (n_classes,)
-        Class-wise ECE: of the probability of this class over all rows.
+        Class-wise ECE: that of the probability of this class over all rows.
     level : float
         Confidence level of the interval.
     """
@@ -56,22 +56,22 @@ class ClassCalibration:
 
     @property
     def excess(self) -> FloatArray:
-        """How far `confidence` is from the interval of `precision`; 0 within it or without answers.
+        """Distance of `confidence` from the interval of `precision`; 0 within it or without predictions.
 
-        A gap that few rows could have made by chance does not count, so this, and not the gap, is what
-        the worst classes are chosen by.
+        The worst classes are ranked by this rather than by the gap, which may be large by chance if rows are
+        few.
         """
         below, above = self.precision_lower - self.confidence, self.confidence - self.precision_upper
         return np.nan_to_num(np.maximum(np.maximum(below, above), 0.0))
 
     def worst(self, top: int = 20) -> DiagnosticTable:
-        """The classes whose answers are worst calibrated beyond doubt, then those with the widest gap."""
+        """Classes with the largest `excess`, then those with the widest gap."""
         gap = np.nan_to_num(np.abs(self.confidence - self.precision))
         order = np.lexsort((-gap, -self.excess))[:top]
         return DiagnosticTable({name: column[order] for name, column in self.to_table().columns.items()})
 
     def to_table(self) -> DiagnosticTable:
-        """One line per class."""
+        """Return a table with one row per class."""
         names = ("rows", "expected_rows", "answered", "confidence", "precision")
         columns = {"class": self.classes, **{name: getattr(self, name) for name in names}}
         bounds = {"precision_lower": self.precision_lower, "precision_upper": self.precision_upper}
@@ -87,7 +87,7 @@ def class_calibration(
     level: float = 0.95,
     sample_weight: npt.ArrayLike | None = None,
 ) -> ClassCalibration:
-    """Measure how well the probabilities of each class are calibrated, for any fitted classifier.
+    """Measure the calibration of each class's probabilities, for any fitted classifier.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def class_calibration(
     level : float
         Confidence level of the intervals.
     sample_weight : array of shape (n_rows,), optional
-        How many times each row counts.
+        Weight of each row.
 
     Returns
     -------
@@ -123,18 +123,18 @@ def from_predictions(predictions: Predictions, n_bins: int = 20, level: float = 
     """Measure the calibration of each class from probabilities."""
     classes = predictions.classes
     k, edges = len(classes), equal_width_edges(n_bins)
-    answers, by_bin = np.zeros((3, k)), np.zeros((3, k * (len(edges) - 1)))
+    predicted, by_bin = np.zeros((3, k)), np.zeros((3, k * (len(edges) - 1)))
     for proba, codes, weight in predictions:
         top = proba.argmax(axis=1)
-        answers += bin_sums(top, proba[np.arange(len(top)), top], top == codes, weight, k)
+        predicted += bin_sums(top, proba[np.arange(len(top)), top], top == codes, weight, k)
         by_bin += _each_class(proba, codes, weight, edges)
-    lower, upper = wilson_interval(answers[2], answers[0], level)
-    answered, curves = Reliability(*answers), Reliability(*by_bin.reshape(3, k, -1))
+    lower, upper = wilson_interval(predicted[2], predicted[0], level)
+    answered, curves = Reliability(*predicted), Reliability(*by_bin.reshape(3, k, -1))
     return ClassCalibration(
         classes=classes,
         rows=sums_by_index(predictions.codes, predictions.weight, k),
         expected_rows=curves.score.sum(axis=1),
-        answered=answers[0],
+        answered=predicted[0],
         confidence=answered.mean_score,
         precision=answered.observed,
         precision_lower=lower,

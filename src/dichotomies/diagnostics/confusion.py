@@ -1,4 +1,4 @@
-"""Pairs of classes that are taken for one another, and the node where they part."""
+"""Confused pairs of classes, and the node that separates them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.tree import ClassTree
 
-#: Other classes a row's probability is counted for: its most probable ones.
+#: Number of other classes, the most probable ones, whose probability is counted for a row.
 _OTHERS = 16
 
 
@@ -31,8 +31,8 @@ class ConfusedPairs:
     first, second : ndarray of shape (n_pairs,)
         The labels, the leaf further left in the tree first.
     mass : ndarray of shape (n_pairs,)
-        The probability that rows of either class give the other, summed: the number of rows expected
-        to be confused if answers were drawn from the probabilities.
+        The probability of the other class, summed over the rows of both: the expected number of confused
+        rows if predictions were drawn from the probabilities.
     errors : ndarray of shape (n_pairs,)
         The number of rows of either class whose most probable class is the other.
     rows : ndarray of shape (n_pairs,)
@@ -53,7 +53,7 @@ class ConfusedPairs:
         return len(self.first)
 
     def to_table(self) -> DiagnosticTable:
-        """One line per pair."""
+        """Return a table with one row per pair."""
         return DiagnosticTable(dict(vars(self)))
 
 
@@ -66,10 +66,10 @@ def confused_pairs(
     by: str = "mass",
     sample_weight: npt.ArrayLike | None = None,
 ) -> ConfusedPairs:
-    """Find the pairs of classes that a nested dichotomy confuses most, after all its calibration.
+    """Find the pairs of classes that a nested dichotomy confuses most, after all calibration.
 
-    Of each row, the probabilities of the 16 most probable other classes are counted, so that memory does
-    not grow with the square of the number of classes.
+    Only the 16 most probable other classes of each row are counted, so that memory does not grow with the
+    square of the number of classes.
 
     Parameters
     ----------
@@ -78,11 +78,11 @@ def confused_pairs(
     y : array of shape (n_rows,)
         Labels, all of them known to the classifier.
     top : int
-        Number of pairs; fewer where fewer were confused at all.
+        Maximum number of pairs.
     by : {"mass", "errors"}
-        What to order by; the other decides between equals.
+        Ranking criterion; ties are broken by the other.
     sample_weight : array of shape (n_rows,), optional
-        How many times each row counts.
+        Weight of each row.
 
     Returns
     -------
@@ -104,13 +104,13 @@ def confused_pairs(
     if top < 0:
         raise ValueError(f"top must not be negative, got {top}.")
     evaluated = EvaluatedModel.of(clf, X, y, sample_weight)
-    mass, errors = evaluated.add_up(_Confusion(evaluated).of_chunk)
-    pairs = (mass + errors).tocoo()  # every pair that has either
+    mass, errors = evaluated.sum_chunks(_Confusion(evaluated).of_chunk)
+    pairs = (mass + errors).tocoo()  # pairs with nonzero mass or errors
     mass, errors = (np.asarray(amounts[pairs.row, pairs.col]).ravel() for amounts in (mass, errors))
     order = np.lexsort((-errors, -mass) if by == "mass" else (-mass, -errors))[:top]
     left, right = pairs.row[order], pairs.col[order]
     tree = evaluated.tree
-    node = parting_nodes(tree, left, right)
+    node = separating_nodes(tree, left, right)
     rows = sums_by_index(evaluated.leaf_of_row, evaluated.weight, tree.n_classes)
     return ConfusedPairs(
         first=tree.leaf_labels[left],
@@ -124,7 +124,7 @@ def confused_pairs(
 
 
 class _Confusion:
-    """Sums up what the rows of a chunk give to other classes, by pair of leaf positions."""
+    """Confusion of a chunk of rows, by pair of leaf positions."""
 
     def __init__(self, evaluated: EvaluatedModel) -> None:
         self._evaluated = evaluated
@@ -132,7 +132,7 @@ class _Confusion:
         self._leaf_of_row = evaluated.leaf_of_row
 
     def of_chunk(self, rows: slice, log_odds: FloatArray) -> tuple[Any, Any]:
-        """Probability mass and number of errors, each a sparse matrix, upper triangle only."""
+        """Return probability mass and number of errors, each a sparse upper triangular matrix."""
         before, after = self._evaluated.probabilities(log_odds)
         proba = before if after is None else after
         own, codes, weight = (
@@ -156,11 +156,11 @@ class _Confusion:
         return csr_array((amounts, (np.minimum(one, other), np.maximum(one, other))), shape=(k, k))
 
 
-def parting_nodes(tree: ClassTree, left: IntArray, right: IntArray) -> IntArray:
-    """The node that separates two leaf positions, for each pair with left < right."""
+def separating_nodes(tree: ClassTree, left: IntArray, right: IntArray) -> IntArray:
+    """Return the node that separates two leaf positions, for each pair with left < right."""
     node_of_split = np.empty(tree.n_classes + 1, dtype=np.intp)
     node_of_split[tree.split] = np.arange(tree.n_nodes)
-    rank = tree.split_depth  # two leaves part at the shallowest split between them
+    rank = tree.split_depth  # two leaves are separated by the shallowest split between them
     pairs = zip(left.tolist(), right.tolist(), strict=True)
     splits = [a + 1 + int(rank[a:b].argmin()) for a, b in pairs]
     return node_of_split[np.array(splits, dtype=np.intp)]

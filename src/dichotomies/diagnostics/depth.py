@@ -1,4 +1,4 @@
-"""The tree cut at each depth: how sure and how right it is, before and after external calibration."""
+"""The tree cut at each depth: confidence and accuracy before and after external calibration."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray, Matrix
     from dichotomies.tree import ClassTree
 
-#: Parts that rows are dealt to; leaving out one at a time gives standard errors (the jackknife).
+#: Number of parts of the rows for the jackknife.
 _PARTS = 20
 
-#: Deeper trees are not cut at every depth unless asked to.
+#: Default limit on the number of depths.
 _MOST_DEPTHS = 64
 
 
@@ -37,12 +37,12 @@ class CutStage:
     top_label : Reliability
         Curves, (n_depths, n_bins), of the most probable group of each row.
     pooled : Reliability
-        Curves of all groups: every row counts once for each, with the probability of the group and
-        whether its class is in it.
+        Curves of all groups: every row counts once per group, with the group's probability as score and
+        membership of its class as outcome.
     ece_top_label, ece_pooled : ndarray
         The expected calibration error of these curves.
     ece_top_label_error, ece_pooled_error, accuracy_error : ndarray
-        Standard errors, by the jackknife over 20 parts of the rows; NaN where there are too few.
+        Standard errors, by the jackknife over 20 parts of the rows; NaN if there are too few.
     """
 
     top_label: Reliability
@@ -53,7 +53,7 @@ class CutStage:
 
     @property
     def accuracy(self) -> FloatArray:
-        """Share of rows whose most probable group is the right one."""
+        """Fraction of rows whose most probable group is the true one."""
         accuracy: FloatArray = self.top_label.accuracy
         return accuracy
 
@@ -83,14 +83,14 @@ class DepthCuts:
     Attributes
     ----------
     depths : ndarray of shape (n_depths,)
-        Where the tree was cut.
+        Depths of the cuts.
     n_groups : ndarray of shape (n_depths,)
         Number of groups of classes at each cut.
     before : CutStage
         Before external calibration.
     after : CutStage or None
-        After it: the probability of a group is the sum of the calibrated probabilities of its classes.
-        None for a classifier without external calibration.
+        After external calibration: the probability of a group is the sum over its classes. None for a
+        classifier without external calibration.
     """
 
     depths: IntArray
@@ -99,7 +99,7 @@ class DepthCuts:
     after: CutStage | None
 
     def to_table(self) -> DiagnosticTable:
-        """One line per depth."""
+        """Return a table with one row per depth."""
         columns: dict[str, Any] = {"depth": self.depths, "n_groups": self.n_groups}
         for name, stage in (("before", self.before), ("after", self.after)):
             if stage is not None:
@@ -121,22 +121,22 @@ def depth_cuts(
     n_bins: int = 20,
     sample_weight: npt.ArrayLike | None = None,
 ) -> DepthCuts:
-    """Cut the tree at each depth and measure it as a classifier of the groups of classes that are left.
+    """Cut the tree at each depth and evaluate it as a classifier of groups of classes.
 
     Parameters
     ----------
     clf : fitted NestedDichotomyClassifier, or a pipeline that ends in one
     X : array, CSR matrix or data frame of shape (n_rows, n_features)
-        Rows, best such that the classifier has not seen.
+        Held-out rows.
     y : array of shape (n_rows,)
         Their labels, all of them known to the classifier.
     depths : sequence of int, optional
-        Where to cut, in increasing order. By default everywhere from 1, the root's two groups, to the
-        depth of the tree, where every class is a group; at 64 depths where the tree is deeper than that.
+        Depths of the cuts, in increasing order. By default all from 1, the root's two groups, to the depth of
+        the tree, where every class is a group; 64 of them if the tree is deeper than that.
     n_bins : int
-        Number of bins of equal width, for the curves and for the ECE.
+        Number of equal-width bins, for the curves and for the ECE.
     sample_weight : array of shape (n_rows,), optional
-        How many times each row counts.
+        Weight of each row.
 
     Returns
     -------
@@ -156,8 +156,8 @@ def depth_cuts(
     evaluated = EvaluatedModel.of(clf, X, y, sample_weight)
     tree = evaluated.tree
     at = _checked_depths(depths, tree)
-    tally = _Tally(evaluated, at, equal_width_edges(n_bins))
-    before, after = evaluated.add_up(tally.count)
+    counter = _BinCounter(evaluated, at, equal_width_edges(n_bins))
+    before, after = evaluated.sum_chunks(counter.count)
     return DepthCuts(
         depths=at,
         n_groups=np.array([len(tree.cut(depth)) for depth in at]),
@@ -180,8 +180,8 @@ def _checked_depths(depths: Sequence[int] | None, tree: ClassTree) -> IntArray:
     return at
 
 
-class _Tally:
-    """Counts chunks of rows into bins, by part of the rows and depth of the cut."""
+class _BinCounter:
+    """Bin counts of chunks of rows, by part of the rows and depth of the cut."""
 
     def __init__(self, evaluated: EvaluatedModel, depths: IntArray, edges: FloatArray) -> None:
         self._evaluated = evaluated
@@ -190,15 +190,15 @@ class _Tally:
         self._edges = edges
         self._shape = (_PARTS, len(depths), len(edges) - 1)
         n_nodes = evaluated.tree.n_nodes
-        # A leaf counts from the first cut at or below it on, a node at the cut of its own depth only.
+        # a leaf is a group at all cuts from its depth on, a node only at the cut of its own depth
         self._slot = np.searchsorted(depths, self._branches.depth)
         is_leaf = np.arange(len(self._slot)) >= n_nodes
-        met = self._slot < len(depths)
-        met[met] &= is_leaf[met] | (depths[self._slot[met]] == self._branches.depth[met])
-        self._nodes, self._leaves = np.flatnonzero(met & ~is_leaf), np.flatnonzero(met & is_leaf)
+        on_cut = self._slot < len(depths)
+        on_cut[on_cut] &= is_leaf[on_cut] | (depths[self._slot[on_cut]] == self._branches.depth[on_cut])
+        self._nodes, self._leaves = np.flatnonzero(on_cut & ~is_leaf), np.flatnonzero(on_cut & is_leaf)
 
     def count(self, rows: slice, log_odds: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Counts of shape (2, 3, n_parts, n_depths, n_bins) before and after external calibration."""
+        """Return counts of shape (2, 3, n_parts, n_depths, n_bins) before and after external calibration."""
         before, after = self._evaluated.probabilities(log_odds)
         contained = self._branches.contain(self._leaf_of_row[rows])
         counts = self._stage(rows, before, contained)
@@ -209,7 +209,7 @@ class _Tally:
         return np.stack([self._top_label(rows, masses, contained), self._pooled(rows, masses, contained)])
 
     def _pooled(self, rows: slice, masses: FloatArray, contained: Any) -> FloatArray:
-        """All branches, each at the cuts where it is a group."""
+        """Count all branches, each at the cuts where it is a group."""
         nodes, leaves = (
             self._binned(rows, self._slot[some, None], masses[some], contained[some])
             for some in (self._nodes, self._leaves)
@@ -217,24 +217,24 @@ class _Tally:
         return nodes + np.cumsum(leaves, axis=2)
 
     def _top_label(self, rows: slice, masses: FloatArray, contained: Any) -> FloatArray:
-        """The most probable group of each row at each cut; of equal ones that with the first class."""
+        """Count the most probable group of each row at each cut; ties go to the smaller first class code."""
         n_rows = masses.shape[1]
-        leaf = _Best(np.full(n_rows, -1.0), np.full(n_rows, len(masses)), np.zeros(n_rows, dtype=bool))
+        leaf = _TopGroups(np.full(n_rows, -1.0), np.full(n_rows, len(masses)), np.zeros(n_rows, dtype=bool))
         tops = []
         for slot in range(self._shape[1]):
-            leaf = leaf.or_better(self._best(self._leaves, slot, masses, contained))
-            tops.append(leaf.or_better(self._best(self._nodes, slot, masses, contained)))
+            leaf = leaf.maximum(self._best(self._leaves, slot, masses, contained))
+            tops.append(leaf.maximum(self._best(self._nodes, slot, masses, contained)))
         slots = np.arange(len(tops))[:, None]
         return self._binned(rows, slots, np.stack([t.mass for t in tops]), np.stack([t.right for t in tops]))
 
-    def _best(self, among: IntArray, slot: int, masses: FloatArray, contained: Any) -> _Best | None:
+    def _best(self, among: IntArray, slot: int, masses: FloatArray, contained: Any) -> _TopGroups | None:
         some = among[self._slot[among] == slot]
         if not len(some):
             return None
         some = some[np.argsort(self._branches.first_code[some])]
         best = some[masses[some].argmax(axis=0)]
         row = np.arange(masses.shape[1])
-        return _Best(masses[best, row], self._branches.first_code[best], contained[best, row])
+        return _TopGroups(masses[best, row], self._branches.first_code[best], contained[best, row])
 
     def _binned(self, rows: slice, slots: IntArray, score: FloatArray, hit: Any) -> FloatArray:
         """Put scores (m, n_rows) into the bins of the row's part and of the slot (m, 1)."""
@@ -247,20 +247,20 @@ class _Tally:
 
 
 @dataclass(frozen=True)
-class _Best:
-    """The most probable group of each row: its probability, first class, and whether it is right."""
+class _TopGroups:
+    """The most probable group of each row: its probability, first class code, and correctness."""
 
     mass: FloatArray
     first_code: IntArray
     right: Any
 
-    def or_better(self, other: _Best | None) -> _Best:
-        """The better of two for each row."""
+    def maximum(self, other: _TopGroups | None) -> _TopGroups:
+        """Take the more probable of two groups for each row."""
         if other is None:
             return self
         better = other.mass > self.mass
         better |= (other.mass == self.mass) & (other.first_code < self.first_code)
-        return _Best(
+        return _TopGroups(
             np.where(better, other.mass, self.mass),
             np.where(better, other.first_code, self.first_code),
             np.where(better, other.right, self.right),
@@ -268,7 +268,7 @@ class _Best:
 
 
 def _stage(counts: FloatArray) -> CutStage:
-    """From counts of shape (2, 3, n_parts, n_depths, n_bins) to curves and standard errors."""
+    """Compute curves and standard errors from counts of shape (2, 3, n_parts, n_depths, n_bins)."""
     top_label, pooled = (Reliability(*reading.sum(axis=1)) for reading in counts)
     without_one = [Reliability(*(reading.sum(axis=1, keepdims=True) - reading)) for reading in counts]
     return CutStage(
@@ -281,7 +281,7 @@ def _stage(counts: FloatArray) -> CutStage:
 
 
 def _jackknife(counts: FloatArray, without_one: FloatArray) -> FloatArray:
-    """Standard error (n_depths,) from values (n_parts, n_depths) with one part left out in turn."""
+    """Compute standard errors (n_depths,) from values (n_parts, n_depths) with one part left out in turn."""
     if (counts[0].sum(axis=-1) <= 0).any():  # a part without rows: fewer rows than parts
         return np.full(without_one.shape[1], np.nan)
     spread = ((without_one - without_one.mean(axis=0)) ** 2).sum(axis=0)

@@ -1,4 +1,4 @@
-"""`DiagnosticTable`: named columns of one length, which print themselves and turn into a data frame."""
+"""`DiagnosticTable`: named columns of equal length, printable and convertible to data frames."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN_ROWS = 20
 
 @dataclass(frozen=True, repr=False)
 class DiagnosticTable:
-    """Columns by name, all of one length.
+    """Named columns of equal length.
 
     Examples
     --------
@@ -45,22 +45,22 @@ class DiagnosticTable:
         return len(next(iter(self.columns.values()), ()))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """One dictionary per row, of plain Python values."""
+        """Iterate over rows as dictionaries of plain Python values."""
         values = [column.tolist() for column in self.columns.values()]
         for row in zip(*values, strict=True):
             yield dict(zip(self.columns, row, strict=True))
 
     def top(self, n: int, by: str) -> DiagnosticTable:
-        """The `n` rows with the largest values of a column, largest first."""
+        """Return the `n` rows with the largest values of a column, largest first."""
         order = np.argsort(-self[by], kind="stable")[:n]
         return DiagnosticTable({name: column[order] for name, column in self.columns.items()})
 
     def to_pandas(self) -> Any:
-        """The columns as a data frame of pandas."""
+        """Convert to a pandas data frame."""
         return _frame_class("pandas")(dict(self.columns))
 
     def to_polars(self) -> Any:
-        """The columns as a data frame of polars."""
+        """Convert to a polars data frame."""
         return _frame_class("polars")(dict(self.columns))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""A fitted classifier together with the rows it is looked at with, read a chunk at a time."""
+"""A fitted model together with the rows it is evaluated on, read in chunks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.chunks import row_slices
 from dichotomies._common.weights import row_weights
-from dichotomies.inference.prediction import chunk_rows, class_log_proba, for_each_chunk
+from dichotomies.inference.composition import chunk_rows, class_log_proba, for_each_chunk
 from dichotomies.metrics._input import class_codes
 from dichotomies.rows import Rows
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dichotomies.learners import Scorer
     from dichotomies.tree import ClassTree
 
-#: Chunks whose results are held before they are added up, in the order of the rows.
+#: Number of chunks whose results are held before they are summed in row order.
 _CHUNKS_HELD = 16
 
 
@@ -73,11 +73,11 @@ class EvaluatedModel:
         """Position of each row's class among the leaves, (n_rows,)."""
         return self.tree.leaf_position[self.rows.codes]
 
-    def add_up(self, measure: Callable[[slice, FloatArray], Any]) -> Any:
-        """Sum of what `measure` makes of each chunk's log-odds, or of each entry if it makes a tuple.
+    def sum_chunks(self, measure: Callable[[slice, FloatArray], Any]) -> Any:
+        """Sum the results of `measure`, which may be tuples, over chunks of log-odds.
 
-        The chunks are added in the order of the rows, so that the sum does not depend on `n_jobs`, and
-        only a few results are held at a time.
+        Chunks are added in row order, so that the sum does not depend on `n_jobs`, and only a few results
+        are held at a time.
         """
         total: Any = None
         step = _CHUNKS_HELD * chunk_rows(self.tree.n_nodes)
@@ -95,7 +95,7 @@ class EvaluatedModel:
         return total
 
     def probabilities(self, log_odds: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-        """Class probabilities of a chunk before and after external calibration (None without one)."""
+        """Class probabilities of a chunk before and after external calibration (None without it)."""
         log_proba = class_log_proba(self.tree, log_odds)
         before = np.exp(log_proba)
         if self.external is None:
@@ -108,7 +108,7 @@ def _plus(total: Any, more: Any) -> Any:
 
 
 def tree_classifier(clf: Any, X: Matrix) -> tuple[Any, Matrix]:
-    """The nested dichotomy, which may be the last step of a pipeline, and the rows as it takes them."""
+    """Return the nested dichotomy, which may be the last step of a pipeline, and its validated input."""
     fitted_dichotomy(clf)  # before any row is transformed
     while isinstance(clf, Pipeline):
         clf, X = clf[-1], clf[:-1].transform(X) if len(clf) > 1 else X
@@ -116,20 +116,20 @@ def tree_classifier(clf: Any, X: Matrix) -> tuple[Any, Matrix]:
 
 
 def fitted_dichotomy(clf: Any) -> Any:
-    """The nested dichotomy, which may be the last step of a pipeline."""
+    """Return the nested dichotomy, which may be the last step of a pipeline."""
     check_is_fitted(clf)
     if isinstance(clf, Pipeline):
         return fitted_dichotomy(clf[-1])
     if not hasattr(clf, "model_"):
         raise TypeError(
-            f"Only a nested dichotomy has nodes to look at: give a fitted NestedDichotomyClassifier or "
+            f"Only a nested dichotomy has nodes: give a fitted NestedDichotomyClassifier or "
             f"NestedDichotomyEnsemble, or a pipeline that ends in one, not a {type(clf).__name__}."
         )
     return clf
 
 
 def codes_of(y: npt.ArrayLike, classes: LabelArray, n_rows: int) -> IntArray:
-    """Position of each label among the classes; a label that is not there is an error that names it."""
+    """Return the index of each label among the classes; raise if a label is unknown."""
     if np.shape(y) != (n_rows,):
         raise ValueError(f"y must have one label for each of the {n_rows} rows, got shape {np.shape(y)}.")
     return class_codes(y, classes)

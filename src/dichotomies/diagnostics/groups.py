@@ -1,4 +1,4 @@
-"""Groups of classes: the tree cut at a depth as a classifier of its own."""
+"""Groups of classes: the tree cut at a depth as a classifier."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.diagnostics.evaluated_model import tree_classifier
-from dichotomies.inference.prediction import class_log_proba, for_each_chunk
+from dichotomies.inference.composition import class_log_proba, for_each_chunk
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Branches:
-    """All branches of a tree, its inner nodes and then its leaves: depth, classes, probability.
+    """All subtrees of a tree, those of inner nodes and then the leaves: depth, classes, probability.
 
     A branch is a group of classes at some cuts: an inner node at its own depth, a leaf from its depth on.
     """
@@ -30,22 +30,22 @@ class Branches:
         self.stop: IntArray = np.concatenate([tree.stop, leaves + 1])
         self._children = [np.where(side < 0, tree.n_nodes + ~side, side) for side in (tree.left, tree.right)]
         self.first_code: IntArray = np.concatenate([np.zeros(tree.n_nodes, dtype=np.intp), tree.leaf_order])
-        self._up_the_tree(self.first_code, np.minimum)
+        self._combine_bottom_up(self.first_code, np.minimum)
 
     def masses(self, proba: FloatArray) -> FloatArray:
         """Probability of each branch, shape (n_branches, n_rows), from rows of class probabilities."""
         masses = np.empty((len(self.depth), len(proba)))
         np.take(proba.T, self.tree.leaf_order, axis=0, out=masses[self.tree.n_nodes :])
-        self._up_the_tree(masses, np.add)
+        self._combine_bottom_up(masses, np.add)
         return masses
 
     def contain(self, leaf_of_row: IntArray) -> BoolArray:
-        """Whether each branch contains each row's class, shape (n_branches, n_rows)."""
+        """Membership of each row's class in each branch, shape (n_branches, n_rows)."""
         contained: BoolArray = (self.start[:, None] <= leaf_of_row) & (leaf_of_row < self.stop[:, None])
         return contained
 
-    def _up_the_tree(self, values: Any, combine: np.ufunc) -> None:
-        """Give every node what its children's values combine to, a level at a time."""
+    def _combine_bottom_up(self, values: Any, combine: np.ufunc) -> None:
+        """Set the value of every node to the combination of its children's, level by level."""
         edges = np.searchsorted(self.tree.depth, np.arange(self.tree.max_depth + 1))
         for depth in range(self.tree.max_depth - 1, -1, -1):
             level = slice(edges[depth], edges[depth + 1])
@@ -62,7 +62,7 @@ class GroupPredictions:
     cut : Cut
         The groups; their classes are ``tree.leaf_labels[cut.start[g]:cut.stop[g]]``.
     group : ndarray of shape (n_rows,)
-        The most probable group, by its position in the cut.
+        The most probable group, as an index into the cut.
     probability : ndarray of shape (n_rows,)
         Its probability.
     """
@@ -73,16 +73,16 @@ class GroupPredictions:
 
 
 def predict_groups(clf: Any, X: Matrix, depth: int, *, external: bool = True) -> GroupPredictions:
-    """Predict with the tree cut at a depth: groups of classes that are not separated above it.
+    """Predict groups of classes, those that are not separated above a depth.
 
     Parameters
     ----------
     clf : fitted NestedDichotomyClassifier, or a pipeline that ends in one
     X : array, CSR matrix or data frame of shape (n_rows, n_features)
     depth : int
-        Where to cut: 1 leaves the root's two groups, the depth of the tree all classes.
+        Depth of the cut: 1 leaves the root's two groups, the depth of the tree all classes.
     external : bool
-        Whether class probabilities go through external calibration before they are summed up.
+        Apply external calibration to class probabilities before they are summed.
 
     Returns
     -------

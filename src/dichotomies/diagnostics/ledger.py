@@ -1,4 +1,4 @@
-"""The ledger: which nodes of the tree the NLL comes from (Proposition 1 of the paper)."""
+"""The ledger: decomposition of the NLL over the nodes of the tree (Proposition 1 of the paper)."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ if TYPE_CHECKING:
 class Ledger:
     """The NLL of a tree by node; made by `ledger`.
 
-    All amounts are shares of the *mean* NLL, in nats: they add up, over nodes, depths or subtrees.
+    All amounts are parts of the *mean* NLL, in nats: they add up over nodes, depths or subtrees.
 
     Attributes
     ----------
     tree : ClassTree
         The tree.
     nll : ndarray of shape (n_nodes,)
-        What each node contributes: its binary NLL summed over its own rows, by the weight of all rows.
+        Contribution of each node: its binary NLL summed over its own rows, divided by the weight of all rows.
         No change of the node alone can gain more than this.
     raw_nll : ndarray of shape (n_nodes,) or None
-        The same before internal calibration; None where there is none.
+        The same before internal calibration; None without it.
     recoverable : ndarray of shape (n_nodes,)
-        How much of `nll` recalibrating the node alone on these rows would gain, measured by
-        cross-fitting the calibrator "auto"; the rest takes a better learner, or another split.
+        Part of `nll` that recalibrating the node alone on these rows would gain, estimated by cross-fitting
+        the calibrator "auto"; the rest takes a better learner, or another split.
     rows : ndarray of shape (n_nodes,)
         The weight of each node's own rows: those whose class lies below it.
     class_rows : ndarray of shape (n_classes,)
         The weight of the rows of each class, by leaf position from left to right.
     mean_square : ndarray of shape (n_nodes,)
-        Like `nll` for the squares, for standard errors.
+        Like `nll`, but of squared losses, for standard errors.
     final_nll : float
         The mean NLL of `predict_proba`, that is, after external calibration.
     n_effective : float
-        As many rows of equal weight would give the same standard errors.
+        Effective sample size: the number of rows of equal weight with the same standard errors.
     """
 
     tree: ClassTree
@@ -78,22 +78,22 @@ class Ledger:
 
     @property
     def raw_total(self) -> float | None:
-        """The mean NLL of the tree without internal calibration; None where there is none."""
+        """The mean NLL of the tree before internal calibration; None without it."""
         return None if self.raw_nll is None else float(self.raw_nll.sum())
 
     @property
     def external_gain(self) -> float:
-        """By how much external calibration lowered the mean NLL."""
+        """Reduction of the mean NLL by external calibration."""
         return self.total - self.final_nll
 
     @property
     def internal_gain(self) -> FloatArray | None:
-        """By how much internal calibration lowered each node's share; None where there is none."""
+        """Reduction of each node's NLL by internal calibration; None without it."""
         return None if self.raw_nll is None else self.raw_nll - self.nll
 
     @property
     def standard_error(self) -> FloatArray:
-        """Standard error of each node's share, from the spread of its rows."""
+        """Standard error of each node's NLL, from the variance over its rows."""
         return self._error(self.mean_square, self.nll)
 
     def _error(self, mean_square: FloatArray, mean: FloatArray) -> FloatArray:
@@ -103,22 +103,22 @@ class Ledger:
     # ------------------------------------------------------------------ tables
 
     def by_node(self) -> DiagnosticTable:
-        """One line per node, in level order, with the share per row that reaches it."""
+        """Return a table with one row per node, in level order, with the NLL per row that reaches it."""
         return self._table({"node": np.arange(self.tree.n_nodes), "depth": self.depth}, self._amounts())
 
     def by_depth(self) -> DiagnosticTable:
-        """One line per depth: the sums over its nodes."""
+        """Return a table with one row per depth: the sums over its nodes."""
         n_depths = int(self.depth[-1]) + 1
         amounts = self._amounts()
         sums = {name: sums_by_index(self.depth, each, n_depths) for name, each in amounts.items()}
         lead = {"depth": np.arange(n_depths), "n_nodes": np.bincount(self.depth)}
-        # a row is at most at one node of a depth
+        # a row reaches at most one node of a depth
         squares = sums_by_index(self.depth, self.mean_square, n_depths)
         error = self._error(squares, sums["nll"])
         return DiagnosticTable({**self._table(lead, sums).columns, "standard_error": error})
 
     def by_subtree(self) -> DiagnosticTable:
-        """One line per node: the sums over the node and all nodes below it."""
+        """Return a table with one row per node: the sums over its subtree."""
         amounts = self._amounts()
         sums = np.column_stack([amounts[name] for name in amounts if name != "rows"])
         for node in range(self.tree.n_nodes - 1, 0, -1):  # level order: children before their parents
@@ -129,20 +129,20 @@ class Ledger:
         return self._table(lead, summed)
 
     def next_nat(self, top: int = 10, by: str = "nll") -> DiagnosticTable:
-        """Where the next nat of improvement is: the nodes that hold most of the NLL.
+        """Return the nodes with the largest potential for improvement.
 
         Parameters
         ----------
         top : int
             Number of nodes.
         by : {"nll", "recoverable", "nll_per_row"}
-            What to order by: what a perfect node would gain, what recalibrating the node would gain, or
-            how hard its own rows are for it.
+            Ranking criterion: gain of a perfect node, gain of recalibrating the node, or mean loss of its
+            own rows.
 
         Returns
         -------
         DiagnosticTable
-            The columns of `by_node`, the number of classes on either side of the node, and its share of
+            The columns of `by_node`, the number of classes on either side of the node, and its fraction of
             the total.
         """
         table = self.by_node()
@@ -167,20 +167,20 @@ class Ledger:
 
 
 def ledger(clf: Any, X: Matrix, y: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None) -> Ledger:
-    """Account for the mean NLL of a fitted nested dichotomy, node by node.
+    """Decompose the mean NLL of a fitted nested dichotomy over its nodes.
 
     A row's NLL is the sum of the binary NLLs of the nodes on the path to its class (Proposition 1), so the
-    mean NLL is a sum over nodes, and node k's part of it counts n_k / n.
+    mean NLL is a sum over nodes, in which node k has weight n_k / n.
 
     Parameters
     ----------
     clf : fitted NestedDichotomyClassifier, or a pipeline that ends in one
     X : array, CSR matrix or data frame of shape (n_rows, n_features)
-        Rows, best such that the classifier has not seen.
+        Held-out rows.
     y : array of shape (n_rows,)
         Their labels, all of them known to the classifier.
     sample_weight : array of shape (n_rows,), optional
-        How many times each row counts.
+        Weight of each row.
 
     Returns
     -------
@@ -203,7 +203,7 @@ def ledger(clf: Any, X: Matrix, y: npt.ArrayLike, *, sample_weight: npt.ArrayLik
     """
     evaluated = EvaluatedModel.of(clf, X, y, sample_weight)
     scores = node_scores(evaluated)
-    nodes, weight = scores.answers, evaluated.weight
+    nodes, weight = scores.log_odds, evaluated.weight
     total_weight = weight.sum()
     losses = row_nll(nodes.scores, nodes)
     nll = nodes.sums(losses) / total_weight
@@ -227,7 +227,7 @@ def _nll(nodes: Segments) -> FloatArray:
 
 
 def _recoverable(nodes: Segments) -> FloatArray:
-    """What recalibration gains at each node on rows it was not fitted to; nothing where it loses."""
+    """Estimate the gain of recalibrating each node by cross-fitting; 0 if it is negative."""
     bounded = np.clip(nodes.scores, -MOST_LOG_ODDS, MOST_LOG_ODDS)
     clipped = Segments(bounded, nodes.targets, nodes.offsets, nodes.weights)
     recalibrated = row_nll(cross_fitted_log_odds(BINARY.create("auto"), clipped), clipped)

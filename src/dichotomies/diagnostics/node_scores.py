@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.inference.prediction import class_log_proba, for_each_chunk
+from dichotomies.inference.composition import class_log_proba, for_each_chunk
 from dichotomies.inference.scorers import AveragedScorer, CalibratedScorer
 from dichotomies.rows import NodeTask
 
@@ -25,34 +25,34 @@ class NodeScores:
 
     Attributes
     ----------
-    answers : Segments
-        What the nodes answer, calibrated where they are.
+    log_odds : Segments
+        Log-odds after internal calibration, if any.
     raw : Segments or None
-        What they would answer without internal calibration; None where there is none.
+        Log-odds before internal calibration; None without it.
     final_nll : ndarray of shape (n_rows,) or None
-        Each row's NLL after external calibration; None without one.
+        Each row's NLL after external calibration; None without it.
     """
 
-    answers: Segments
+    log_odds: Segments
     raw: Segments | None
     final_nll: FloatArray | None
 
 
 def node_scores(evaluated: EvaluatedModel) -> NodeScores:
-    """Ask every node about its own rows; as many numbers as rows times their depth are kept."""
+    """Score every node's own rows; memory is proportional to rows times their depth."""
     tree, external = evaluated.tree, evaluated.external
     own = _OwnScores(evaluated)
     scores = np.empty((2 if is_calibrated(evaluated.scorer) else 1, own.offsets[-1]))
     final_nll = None if external is None else np.empty(len(evaluated.rows))
 
-    def keep(rows: slice, answers: FloatArray) -> None:
-        for layer, log_odds in enumerate(answers):
-            own.collect(rows, log_odds, scores[layer])
+    def keep(rows: slice, stacked: FloatArray) -> None:
+        for stage, log_odds in enumerate(stacked):
+            own.collect(rows, log_odds, scores[stage])
         if external is not None and final_nll is not None:
-            final_nll[rows] = _final_nll(tree, external, answers[0], evaluated.rows.codes[rows])
+            final_nll[rows] = _final_nll(tree, external, stacked[0], evaluated.rows.codes[rows])
 
-    for_each_chunk(tree, _Layers(evaluated.scorer), evaluated.rows.X, keep, evaluated.n_jobs)
-    segments = [own.task.segments(layer) for layer in scores]
+    for_each_chunk(tree, _StackedScorer(evaluated.scorer), evaluated.rows.X, keep, evaluated.n_jobs)
+    segments = [own.task.segments(stage) for stage in scores]
     return NodeScores(segments[0], segments[1] if len(segments) > 1 else None, final_nll)
 
 
@@ -64,20 +64,20 @@ def _final_nll(tree: ClassTree, external: Any, log_odds: FloatArray, codes: IntA
 
 
 class _OwnScores:
-    """Where each row's score at each node above it belongs, in an array of all nodes one after another."""
+    """Positions of each row's scores at its ancestors in a flat array, node after node."""
 
     def __init__(self, evaluated: EvaluatedModel) -> None:
         self._tree = evaluated.tree
         self.task = NodeTask(evaluated.rows, evaluated.tree)
         self.offsets = np.concatenate([[0], np.cumsum(self.task.node_size)])
-        # A row's place at a node is its place among all rows sorted by leaf, moved by the node's shift.
+        # a row's position at a node is its position among all rows sorted by leaf, plus the node's shift
         self._shift = self.offsets[:-1] - self.task.leaf_offset[self._tree.start]
         self._place = np.empty(len(evaluated.rows), dtype=np.intp)
         self._place[self.task.row_order] = np.arange(len(self._place))
         self._node_above_leaf = _node_above_leaf(self._tree)
 
     def collect(self, rows: slice, log_odds: FloatArray, out: FloatArray) -> None:
-        """Write the scores of a chunk of rows where they belong, walking from the leaves to the root."""
+        """Write the scores of a chunk of rows to their positions, from the leaves to the root."""
         node, place = self._node_above_leaf[self.task.leaf_of_row[rows]], self._place[rows]
         row = np.arange(len(node))
         while len(row):
@@ -88,7 +88,7 @@ class _OwnScores:
 
 
 def _node_above_leaf(tree: ClassTree) -> IntArray:
-    """The node right above each leaf position."""
+    """Return the parent of each leaf."""
     above = np.empty(tree.n_classes, dtype=np.intp)
     nodes = np.arange(tree.n_nodes)
     for child in (tree.left, tree.right):
@@ -98,40 +98,40 @@ def _node_above_leaf(tree: ClassTree) -> IntArray:
 
 
 @dataclass(frozen=True)
-class _Layers:
-    """What the nodes answer and, with internal calibration, what they would answer without, stacked."""
+class _StackedScorer:
+    """Scorer that stacks the final log-odds and, with internal calibration, the raw ones."""
 
     scorer: Scorer
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of shape (1 or 2, n_rows, n_nodes)."""
         if is_calibrated(self.scorer):
-            return np.stack(_answers_and_raw(self.scorer, X))
+            return np.stack(_final_and_raw(self.scorer, X))
         return self.scorer.log_odds(X)[np.newaxis]
 
 
 @dataclass(frozen=True)
-class _Given:
-    """Scores that are known already, so that no node is asked twice about a row."""
+class _FixedScores:
+    """Scorer that returns known scores, so that no node scores a row twice."""
 
     scores: FloatArray
 
     def log_odds(self, X: Matrix) -> FloatArray:  # noqa: ARG002
-        """The scores, as a fresh array."""
+        """Return a copy of the scores."""
         return self.scores.copy()
 
 
 def is_calibrated(scorer: Any) -> bool:
-    """Whether the nodes have internal calibration."""
+    """Return True if the nodes have internal calibration."""
     if isinstance(scorer, AveragedScorer):
         return all(map(is_calibrated, scorer.members))
     return isinstance(scorer, CalibratedScorer)
 
 
-def _answers_and_raw(scorer: Any, X: Matrix) -> tuple[FloatArray, FloatArray]:
+def _final_and_raw(scorer: Any, X: Matrix) -> tuple[FloatArray, FloatArray]:
     if isinstance(scorer, CalibratedScorer):
         raw = scorer.scorer.log_odds(X)
-        return replace(scorer, scorer=_Given(raw)).log_odds(X), raw
-    members = [_answers_and_raw(member, X) for member in scorer.members]
-    answers, raws = ([_Given(scores) for scores in layer] for layer in zip(*members, strict=True))
-    return AveragedScorer(answers).log_odds(X), AveragedScorer(raws).log_odds(X)
+        return replace(scorer, scorer=_FixedScores(raw)).log_odds(X), raw
+    members = [_final_and_raw(member, X) for member in scorer.members]
+    finals, raws = ([_FixedScores(scores) for scores in stage] for stage in zip(*members, strict=True))
+    return AveragedScorer(finals).log_odds(X), AveragedScorer(raws).log_odds(X)

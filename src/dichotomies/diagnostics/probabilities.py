@@ -1,4 +1,4 @@
-"""Class probabilities of any classifier, a chunk of rows at a time."""
+"""Class probabilities of any classifier, in chunks of rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from dichotomies._common.chunks import predictions, row_slices
 from dichotomies._common.weights import row_weights
-from dichotomies.inference.prediction import chunk_rows
+from dichotomies.inference.composition import chunk_rows
 from dichotomies.metrics import _input
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Predictions:
-    """Class probabilities of rows with their classes and weights, to be read in chunks.
+    """Class probabilities of rows with their classes and weights, iterated over in chunks.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ class Predictions:
     def of_estimator(
         cls, clf: Any, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Predictions:
-        """What a fitted classifier says."""
+        """Predict with a fitted classifier."""
         check_is_fitted(clf)
         if _num_samples(X) != _num_samples(y):
             raise ValueError(f"X has {_num_samples(X)} rows, but y has {_num_samples(y)} labels.")
-        return cls(_ask(clf, X), np.asarray(clf.classes_), y, sample_weight)
+        return cls(_predicted_chunks(clf, X), np.asarray(clf.classes_), y, sample_weight)
 
     @classmethod
     def given(
@@ -60,7 +60,7 @@ class Predictions:
         labels: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Predictions:
-        """Probabilities that are there already, or one score per row, that of the second of two classes.
+        """Take given probabilities, or one score per row, that of the second of two classes.
 
         The columns are by default the sorted labels of `y`.
         """
@@ -70,13 +70,13 @@ class Predictions:
         return cls(_pieces(matrix, 0, chunk_rows(len(classes))), classes, y, sample_weight)
 
     def __iter__(self) -> Iterator[tuple[FloatArray, IntArray, FloatArray]]:
-        """Probabilities, class codes and weights of one chunk after another."""
+        """Iterate over the probabilities, class codes and weights of each chunk."""
         for rows, proba in self._chunks:
             yield proba, self.codes[rows], self.weight[rows]
 
 
-def _ask(clf: Any, X: Matrix) -> Iterator[tuple[slice, FloatArray]]:
-    """Ask for enough rows at a time to keep all workers busy; hand over pieces of always the same size."""
+def _predicted_chunks(clf: Any, X: Matrix) -> Iterator[tuple[slice, FloatArray]]:
+    """Predict enough rows at a time to keep all workers busy; yield chunks of a fixed size."""
     piece = chunk_rows(len(clf.classes_))
     step = piece * max(1, effective_n_jobs(getattr(clf, "n_jobs", None)))
     for rows, proba in predictions(clf.predict_proba, X, step):

@@ -1,4 +1,4 @@
-"""Reliability: how often predictions are right, by how sure they are."""
+"""Reliability: observed frequency against predicted probability."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Predictions put into bins of equal width by their probability; arrays of shape (..., n_bins).
+    """Predictions in equal-width bins of probability; arrays of shape (..., n_bins).
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Reliability:
     score : ndarray
         The sum of their probabilities.
     hit : ndarray
-        The weight of those that came true.
+        The weight of the predictions that were right.
 
     Examples
     --------
@@ -49,27 +49,27 @@ class Reliability:
 
     @property
     def edges(self) -> FloatArray:
-        """Borders of the bins."""
+        """Edges of the bins."""
         return equal_width_edges(self.n_bins)
 
     @property
     def mean_score(self) -> FloatArray:
-        """Mean probability in each bin; NaN where there are no predictions."""
+        """Mean probability in each bin; NaN for empty bins."""
         return _ratio(self.score, self.count)
 
     @property
     def observed(self) -> FloatArray:
-        """Share of predictions in each bin that came true; NaN where there are none."""
+        """Observed frequency in each bin; NaN for empty bins."""
         return _ratio(self.hit, self.count)
 
     @property
     def ece(self) -> Any:
-        """Expected calibration error: the mean distance of the two, weighted by count."""
+        """Expected calibration error: the mean absolute difference of the two, weighted by count."""
         return _ratio(np.abs(self.hit - self.score).sum(axis=-1), self.count.sum(axis=-1))
 
     @property
     def accuracy(self) -> Any:
-        """Share of all predictions that came true."""
+        """Fraction of all predictions that were right."""
         return _ratio(self.hit.sum(axis=-1), self.count.sum(axis=-1))
 
     @property
@@ -78,11 +78,11 @@ class Reliability:
         return _ratio(self.score.sum(axis=-1), self.count.sum(axis=-1))
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Wilson's confidence interval of `observed`; NaN where there are no predictions."""
+        """Wilson confidence interval of `observed`; NaN for empty bins."""
         return wilson_interval(self.hit, self.count, level)
 
     def to_table(self) -> DiagnosticTable:
-        """One line per bin (of a single curve)."""
+        """Return a table with one row per bin (of a single curve)."""
         lower, upper = self.interval()
         return DiagnosticTable(
             {
@@ -97,7 +97,7 @@ class Reliability:
         )
 
     def __getitem__(self, index: Any) -> Reliability:
-        """One of several curves."""
+        """Select one of several curves."""
         return Reliability(self.count[index], self.score[index], self.hit[index])
 
 
@@ -109,7 +109,7 @@ def reliability(predictions: Predictions, *, pos_label: Any = None, n_bins: int 
     predictions : Predictions
         Class probabilities with the true classes.
     pos_label : label, optional
-        The class whose probability is looked at; by default each row's most probable class.
+        The class whose probability is binned; by default each row's most probable class.
     n_bins : int
         Number of bins.
     """
@@ -124,7 +124,7 @@ def reliability(predictions: Predictions, *, pos_label: Any = None, n_bins: int 
 
 
 def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Quotients, NaN where there is nothing to divide by; a number for numbers."""
+    """Divide elementwise, NaN where the denominator is 0; scalars give a scalar."""
     out = np.full(np.shape(denominator), np.nan)
     np.divide(numerator, denominator, out=out, where=np.asarray(denominator) > 0)
     return out[()]

@@ -13,8 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dichotomies._common.context import Context
-from dichotomies._common.parallel import say
+from dichotomies._common.parallel import Context, say
 from dichotomies._common.weights import row_weights
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import input_dtypes
@@ -22,8 +21,7 @@ from dichotomies.persistence import save
 from dichotomies.persistence.checks import Array, Optional, Part, Size, declares
 from dichotomies.report import make
 from dichotomies.rows import Rows
-from dichotomies.training.growing import grow
-from dichotomies.training.judging import LearnerJudge
+from dichotomies.training.growing import LearnerJudge, grow
 from dichotomies.training.parameters import TreeParameters
 from dichotomies.training.plan import Plan, base_estimator, check_whole
 from dichotomies.training.train import train

@@ -1,4 +1,4 @@
-"""`CalibratedClassifier`: any fitted scikit-learn classifier with a multiclass calibrator behind it."""
+"""`CalibratedClassifier`: a fitted scikit-learn classifier followed by a multiclass calibrator."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     estimator=Such(lambda it: hasattr(it, "predict_log_proba") or hasattr(it, "predict_proba"), "predicts"),
 )
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """A classifier that is already fitted, calibrated on rows it has not seen.
+    """Calibrate a fitted classifier on held-out rows.
 
-    The classifier is used as it is and never fitted again. `sklearn.base.clone` copies unfitted, as
-    always; wrap the classifier in `sklearn.frozen.FrozenEstimator` where the copy must stay fitted, as in
-    cross-validation of the calibrator alone.
+    The classifier is never refitted. `sklearn.base.clone` returns an unfitted copy, as always; wrap the
+    classifier in `sklearn.frozen.FrozenEstimator` if the copy must stay fitted, as in cross-validation of the
+    calibrator alone.
 
     Parameters
     ----------
     estimator : fitted scikit-learn classifier
         It must have `predict_log_proba` or `predict_proba`.
     method : str or MulticlassCalibrator, default="vector"
-        The name of a multiclass calibrator or an instance, of which a clone is fitted.
+        The name of a multiclass calibrator, or an instance, of which a clone is fitted.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, as the classifier has them.
+        The labels, in the classifier's order.
     calibrator_ : MulticlassCalibrator
         The fitted calibrator.
 
@@ -77,7 +77,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y : array of shape (n_rows,)
             Labels, all of them known to the classifier.
         sample_weight : array of shape (n_rows,), optional
-            How many times each row counts.
+            Weight of each row.
 
         Returns
         -------
@@ -102,7 +102,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.exp(log_proba, out=log_proba)
 
     def predict(self, X: Matrix) -> LabelArray:
-        """The most probable class of each row, after calibration."""
+        """Predict the most probable class of each row, after calibration."""
         check_is_fitted(self, "calibrator_")
         labels: LabelArray = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
         return labels
@@ -113,13 +113,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         path : str or path
-            One file of arrays (safetensors) and JSON, no pickle; it is replaced as a whole or not at all.
+            One file of arrays (safetensors) and JSON, without pickle, written atomically.
         """
         check_is_fitted(self, "calibrator_")
         save(self, path)
 
     def _uncalibrated(self, X: Matrix) -> FloatArray:
-        """What the classifier says; a probability of 0 becomes minus infinity, which calibrators read."""
+        """Log-probabilities of the classifier; minus infinity for probability 0, which calibrators accept."""
         with np.errstate(divide="ignore"):
             if hasattr(self.estimator, "predict_log_proba"):
                 return np.asarray(self.estimator.predict_log_proba(X))

@@ -9,8 +9,8 @@ import numpy as np
 
 from dichotomies._kernels.composition import implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
+from dichotomies.inference.composition import class_log_proba, in_chunks
 from dichotomies.inference.pooling import POOLINGS
-from dichotomies.inference.prediction import class_log_proba, in_chunks
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Optional, Part, Size, Such

@@ -1,5 +1,6 @@
-"""How all nodes of a tree are trained."""
+"""Learners, which train all nodes of a tree."""
 
+from dichotomies.learners.accepted import input_dtypes, takes_weight
 from dichotomies.learners.base import (
     LEARNERS,
     CrossFitted,
@@ -10,7 +11,7 @@ from dichotomies.learners.base import (
     Wanted,
 )
 from dichotomies.learners.choice import choose
-from dichotomies.learners.generic import GenericLearner, GenericScorer, input_dtypes, takes_weight
+from dichotomies.learners.generic import GenericLearner, GenericScorer
 
 __all__ = [
     "LEARNERS",
@@ -26,3 +27,5 @@ __all__ = [
     "input_dtypes",
     "takes_weight",
 ]
+
+__getattr__, __dir__ = LEARNERS.exports(__all__)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from dichotomies._common.parallel import even_batches, run
 from dichotomies._common.registry import Registry
-from dichotomies.persistence import CATALOGUE
+from dichotomies.persistence import CATALOGUE, Parameters, savable
 from dichotomies.persistence.checks import Part, Such
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.rows import NodeTask
 
@@ -46,7 +46,7 @@ class NodeScorer(Scorer, Protocol):
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``, shape (n_pairs,)."""
 
 
-#: The declaration of a scorer that is part of another object; see `dichotomies.persistence.checks`.
+#: Declaration of a scorer that is part of another object; see `dichotomies.persistence.checks`.
 SCORER = Part(Such(lambda it: hasattr(it, "log_odds"), "scores rows"), "n_nodes", "n_features")
 
 
@@ -78,15 +78,19 @@ class CrossFitted:
     scores: FloatArray | None
 
 
-class Unsupported(Exception):  # noqa: N818 - an answer rather than a failure
+class Unsupported(Exception):  # noqa: N818 - a result rather than an error
     """Reason why a learner cannot train an estimator's nodes, in words that follow "because"."""
 
 
 class Learner(ABC):
-    """A way to train all nodes of a tree.
+    """Method of training all nodes of a tree.
 
-    Every subclass but the one that clones gives what one clone per node would give, only faster.
+    Every subclass gives the results of `GenericLearner`, one clone per node, only faster.
     """
+
+    #: Classes of estimators that the learner trains, by their names on the command line. Those of
+    #: scikit-learn are saved by their parameters; classes derived from them are left to the clones.
+    trains: ClassVar[Mapping[str, type]] = {}
 
     #: True if scores are log-odds; False if they are of any scale.
     gives_probabilities = True
@@ -97,15 +101,20 @@ class Learner(ABC):
     #: True if training takes microseconds per row and node, so that comparing several trees is cheap.
     is_quick = False
 
+    def __init_subclass__(cls) -> None:
+        for kind in cls.trains.values():
+            if kind.__module__.startswith("sklearn."):
+                savable(f"sklearn/{kind.__name__}", Parameters())(kind)
+
     @classmethod
     @abstractmethod
-    def recognise(cls, estimator: Any) -> Self | None:
-        """Return a learner that trains nodes as this estimator would; None if it is of another kind.
+    def recognise(cls, estimator: Any) -> Self:
+        """Return a learner that trains nodes as this estimator would, which is of a class in `trains`.
 
         Raises
         ------
         Unsupported
-            If the estimator is of the right kind, but has parameters that this learner cannot honour.
+            If the estimator has parameters that this learner cannot honour.
         """
 
     @property
@@ -152,4 +161,4 @@ def out_of_fold_scores(
 
 
 LEARNERS: Registry[Learner] = Registry("learner", "dichotomies.learners")
-CATALOGUE.search(LEARNERS)  # their modules say which scorers a file may hold
+CATALOGUE.search(LEARNERS)  # importing learners registers their savable scorers

@@ -1,4 +1,4 @@
-"""Which learner trains the nodes: the fastest that gives what the user's estimator would."""
+"""Choice of the learner: the fastest one that gives the results of one clone per node."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dichotomies.learners.generic import GenericLearner
 
 
 def choose(estimator: Any, name: str = "auto", *, calibrated: bool = False) -> Learner:
-    """The learner for an estimator.
+    """Choose the learner for an estimator.
 
     Parameters
     ----------
     estimator : scikit-learn classifier
     name : str
-        "auto" takes the learner that recognises the estimator, or else one clone per node, with the reason
-        in its description; any other name is that learner, or an error that says why it cannot be.
+        "auto" takes the learner that trains estimators of this class, or else one clone per node, with the
+        reason in its description. Any other name requires that learner, and raises if it cannot train it.
     calibrated : bool
-        Whether answers will be calibrated; if not, the estimator must give probabilities.
+        True if scores will be calibrated; otherwise the estimator must have `predict_proba`.
 
     Examples
     --------
@@ -29,31 +29,22 @@ def choose(estimator: Any, name: str = "auto", *, calibrated: bool = False) -> L
     """
     if name == "clones":
         return GenericLearner(estimator, calibrated=calibrated)
+    try:
+        return _fast(estimator, name)
+    except Unsupported as unsupported:
+        reason = str(unsupported)
     if name != "auto":
-        return _by_name(estimator, name)
-    reason = f"there is no fast path for {type(estimator).__name__}"
-    for other in sorted(set(LEARNERS.names()) - {"clones"}):
-        try:
-            learner = _recognise(other, estimator)
-        except Unsupported as unsupported:
-            reason = str(unsupported)
-            break
-        if learner is not None:
-            return learner
+        raise ValueError(f"learner={name!r} cannot train {type(estimator).__name__}, because {reason}.")
     return GenericLearner(estimator, calibrated=calibrated, reason=reason)
 
 
-def _by_name(estimator: Any, name: str) -> Learner:
-    kind = type(estimator).__name__
-    try:
-        learner = _recognise(name, estimator)
-    except Unsupported as unsupported:
-        raise ValueError(f"learner={name!r} cannot train {kind}, because {unsupported}.") from None
-    if learner is None:
-        raise ValueError(f"learner={name!r} does not train {kind}; learner='auto' finds one that does.")
-    return learner
-
-
-def _recognise(name: str, estimator: Any) -> Learner | None:
-    learner: Learner | None = LEARNERS.get(name).recognise(estimator)
-    return learner
+def _fast(estimator: Any, name: str) -> Learner:
+    kind, trained = type(estimator), []
+    for learner in map(LEARNERS.get, LEARNERS.names() if name == "auto" else [name]):
+        if kind in learner.trains.values():
+            chosen: Learner = learner.recognise(estimator)
+            return chosen
+        trained += [each.__name__ for each in learner.trains.values()]
+    if name == "auto":
+        raise Unsupported(f"there is no fast path for {kind.__name__}")
+    raise Unsupported(f"it trains only {', '.join(trained)}; learner='auto' finds one that does")

@@ -1,4 +1,4 @@
-"""A trained node: a fitted scikit-learn classifier and how to read log-odds off it."""
+"""A trained node: a fitted scikit-learn classifier and the method that gives its log-odds."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from dichotomies.persistence.checks import expect
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, Matrix
 
-#: Rows on which a decision function must agree with predict_proba to count as log-odds.
+#: Number of rows on which a decision function must agree with predict_proba to be taken as log-odds.
 _PROBE_ROWS = 16
 
-#: Methods of classifiers that log-odds are read off.
+#: Methods of classifiers that log-odds are computed from.
 _METHODS = ("decision_function", "predict_log_proba", "predict_proba")
 
-#: Log-odds beyond which a probability says nothing about the score it was made of.
+#: Log-odds beyond which probabilities are saturated and do not determine the score.
 _SATURATED = 10.0
 
 
 @savable("fitted-node", method=str, sign=float, prior=float)
 @dataclass(frozen=True)
 class FittedNode:
-    """A trained clone and how to read log-odds off it.
+    """A trained clone and the method that gives its log-odds.
 
     Attributes
     ----------
     estimator : fitted classifier or None
-        None where the node saw only one of its sides, and always answers `prior`.
+        None if the node had training rows on one side only; its log-odds are then `prior`.
     method : str
-        The method that answers, see `_probability_method`.
+        The method that gives log-odds, see `_probability_method`.
     sign : float
         +1 where the clone's positive class is the left side, -1 where it is the right.
     prior : float
@@ -53,12 +53,12 @@ class FittedNode:
 
     @classmethod
     def constant(cls, prior: float) -> FittedNode:
-        """Make a node that saw only one of its sides."""
+        """Create a node that had training rows on one side only."""
         return cls(None, "prior", 1.0, prior)
 
     @classmethod
     def read(cls, estimator: Any, X: Matrix, left_is_positive: bool, prior: float) -> FittedNode:
-        """Find out how to read a classifier that was fitted on `X`."""
+        """Determine method and sign of a classifier that was fitted on `X`."""
         sign = (1.0 if left_is_positive else -1.0) * _orientation(estimator)
         return cls(estimator, _probability_method(estimator, X), sign, prior)
 
@@ -79,7 +79,7 @@ class FittedNode:
         else:
             from_probabilities(answer, self.sign, out)
 
-    def check_relations(self, names: dict[str, Any]) -> None:  # noqa: ARG002 - as of all savable objects
+    def check_relations(self, names: dict[str, Any]) -> None:  # noqa: ARG002 - called by `check`
         """Raise unless `method` is one that gives log-odds; see `dichotomies.persistence.checks`."""
         if self.estimator is None:
             expect(self.method == "prior", "a node without an estimator gives its prior")
@@ -89,7 +89,7 @@ class FittedNode:
 
 
 def _orientation(estimator: Any) -> int:
-    """+1 where the second class of a fitted classifier is target 1, -1 where it lists 1 before 0."""
+    """Return +1 if the classes of a fitted classifier are [0, 1], -1 if they are [1, 0]."""
     classes = np.asarray(getattr(estimator, "classes_", [0, 1])).tolist()
     if classes not in ([0, 1], [1, 0]):
         name = type(estimator).__name__
@@ -98,12 +98,11 @@ def _orientation(estimator: Any) -> int:
 
 
 def _probability_method(estimator: Any, X: Matrix) -> str:
-    """Which method of a fitted classifier gives its log-odds best.
+    """Choose the method of a fitted classifier that gives its log-odds most accurately.
 
-    A decision function is taken only where it *is* the log-odds of predict_proba. That is known of
-    some learners and tried on a few rows of every other, so that it holds for pipelines and for
-    learners we never heard of. Next best are log-probabilities, which need not have been rounded to 0
-    or 1 first.
+    A decision function is taken only if it *is* the log-odds of predict_proba. That is known of some
+    estimators and tested on a few rows for all others, including pipelines and third-party estimators.
+    Second choice are log-probabilities, which may not have been rounded to 0 or 1.
     """
     if type(estimator) in _KNOWN_METHODS:
         return _KNOWN_METHODS[type(estimator)]
@@ -117,17 +116,17 @@ def _probability_method(estimator: Any, X: Matrix) -> str:
 
 
 def _is_log_odds(estimator: Any, X: Matrix, scores: FloatArray) -> bool:
-    """Try it on the rows nearest to the boundary; far from it, any probability rounds to 0 or 1."""
+    """Test it on the rows nearest to the boundary; far from it, any probability rounds to 0 or 1."""
     near = np.argsort(np.abs(scores))[:_PROBE_ROWS]
     positive = np.asarray(estimator.predict_proba(X[near]), dtype=np.float64)[:, 1]
-    telling = np.abs(scores[near]) < _SATURATED
-    unlikelier = np.where(scores[near] > 0, 1.0 - positive, positive)  # close to 1, all are nearly the same
+    unsaturated = np.abs(scores[near]) < _SATURATED
+    unlikelier = np.where(scores[near] > 0, 1.0 - positive, positive)  # more digits than near 1
     expected = expit(-np.abs(scores[near]))
-    return bool(telling.any()) and np.allclose(expected, unlikelier, rtol=1e-4, atol=1e-6)
+    return bool(unsaturated.any()) and np.allclose(expected, unlikelier, rtol=1e-4, atol=1e-6)
 
 
-#: Learners that need not be tried. Naive Bayes computes log-probabilities and exponentiates them;
-#: trees compute probabilities and take their logarithm, which we can do as well.
+#: Methods of estimators that need not be tested. Naive Bayes computes log-probabilities and exponentiates
+#: them; trees compute probabilities and take their logarithm, which `log_odds` does as well.
 _KNOWN_METHODS = {
     LogisticRegression: "decision_function",
     LogisticRegressionCV: "decision_function",

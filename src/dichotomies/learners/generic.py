@@ -6,18 +6,14 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
-from inspect import signature
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn import config_context, get_config
+from sklearn import config_context
 from sklearn.base import clone, is_classifier
-from sklearn.ensemble._forest import ForestClassifier
-from sklearn.pipeline import Pipeline
-from sklearn.tree import BaseDecisionTree
-from sklearn.utils.validation import has_fit_parameter
 
 from dichotomies._common.parallel import even_batches, run
+from dichotomies.learners.accepted import takes_weight
 from dichotomies.learners.base import LEARNERS, Learner
 from dichotomies.learners.fitted_node import FittedNode
 from dichotomies.persistence import savable
@@ -26,7 +22,7 @@ from dichotomies.persistence.checks import Each, Part
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.rows import NodeTask
 
@@ -66,12 +62,12 @@ class GenericScorer:
 
     @cached_property
     def is_trained(self) -> BoolArray:
-        """Whether each node had rows on both sides to learn from."""
+        """True where a node had training rows on both sides."""
         return np.array([node.estimator is not None for node in self.nodes])
 
     @contextmanager
     def _quietly(self) -> Iterator[None]:
-        """Without checking X again at every node, or warning of logarithms of 0."""
+        """Suppress repeated checks of X at every node, and warnings of logarithms of 0."""
         with config_context(assume_finite=self.X_is_checked), np.errstate(divide="ignore"):
             yield
 
@@ -84,9 +80,9 @@ class GenericLearner(Learner):
     ----------
     estimator : scikit-learn classifier
     calibrated : bool
-        Whether its answers will be calibrated; if not, it must be able to answer with probabilities.
+        True if scores will be calibrated; otherwise the estimator must have `predict_proba`.
     reason : str
-        Why no faster way was taken, if one was looked for.
+        The reason why no faster learner was chosen, for the description.
 
     Raises
     ------
@@ -103,21 +99,21 @@ class GenericLearner(Learner):
         self.estimator = estimator
         self._template = clone(estimator)  # deepcopy of a fresh clone is a clone, several times faster
         self._open_seeds = _open_seeds(estimator)
-        self._takes_X_as_it_is = not any("__" in name for name in estimator.get_params(deep=True))
+        self._passes_X_unchanged = not any("__" in name for name in estimator.get_params(deep=True))
 
     @classmethod
     def recognise(cls, estimator: Any) -> Self:
-        """Any estimator will do."""
+        """Recognise any estimator."""
         return cls(estimator)
 
     @property
     def gives_probabilities(self) -> bool:  # type: ignore[override]
-        """Whether what is read off the clones are log-odds, rather than scores of any scale."""
+        """True if the scores of the clones are log-odds; False if they are of any scale."""
         return hasattr(type(self.estimator), "predict_proba")
 
     @property
     def description(self) -> str:
-        """Which way the nodes are trained, for people."""
+        """One line for users: the name of the learner and its method."""
         because = f", because {self.reason}" if self.reason else ""
         return f"clones: one {type(self.estimator).__name__} per node{because}"
 
@@ -133,7 +129,7 @@ class GenericLearner(Learner):
         batches = even_batches(task.node_size, context.n_jobs)
         work = [(self, task.prepared(), batch, seeds[batch]) for batch in batches]
         results = run(_fit_batch, work, n_jobs=context.n_jobs, progress=progress)
-        return GenericScorer([node for batch in results for node in batch], self._takes_X_as_it_is)
+        return GenericScorer([node for batch in results for node in batch], self._passes_X_unchanged)
 
     def _check_weights(self, task: NodeTask) -> None:
         if task.rows.weight is not None and not takes_weight(self.estimator):
@@ -168,7 +164,7 @@ class GenericLearner(Learner):
 
 def _fit_batch(learner: GenericLearner, task: NodeTask, nodes: range, seeds: IntArray) -> list[FittedNode]:
     fitted = []
-    with config_context(assume_finite=learner._takes_X_as_it_is):  # X was checked once
+    with config_context(assume_finite=learner._passes_X_unchanged):  # X was checked once
         for node, seed in zip(nodes, seeds, strict=True):
             try:
                 fitted.append(learner.fit_node(task, node, int(seed)))
@@ -178,16 +174,8 @@ def _fit_batch(learner: GenericLearner, task: NodeTask, nodes: range, seeds: Int
     return fitted
 
 
-def takes_weight(estimator: Any) -> bool:
-    """Whether an estimator can be fitted with weights; where metadata are routed, that is found out later."""
-    if has_fit_parameter(estimator, "sample_weight") or get_config()["enable_metadata_routing"]:
-        return True
-    passes_on = any(p.kind is p.VAR_KEYWORD for p in signature(estimator.fit).parameters.values())
-    return passes_on and not isinstance(estimator, Pipeline)
-
-
 def _open_seeds(estimator: Any) -> list[str]:
-    """Every ``random_state`` of an estimator and its parts that the user left at None."""
+    """Names of all nested ``random_state`` parameters that are None."""
     params = estimator.get_params(deep=True)
     return [name for name in params if name.split("__")[-1] == "random_state" and params[name] is None]
 
@@ -202,7 +190,7 @@ def _check_classifier(estimator: Any) -> None:
 
 
 def _check_scores(estimator: Any, calibrated: bool) -> None:
-    """Without probabilities, scores will do if they are calibrated."""
+    """Raise unless a classifier without predict_proba has scores that will be calibrated."""
     name = type(estimator).__name__
     if not hasattr(estimator, "decision_function"):
         raise TypeError(f"{name} has neither predict_proba nor decision_function to calibrate.")
@@ -211,12 +199,3 @@ def _check_scores(estimator: Any, calibrated: bool) -> None:
             f"{name} has no predict_proba, so it cannot say how likely each side of a node is. Choose a "
             "classifier that can, or make probabilities of its scores: internal_calibration='platt'."
         )
-
-
-def input_dtypes(estimator: Any) -> list[type]:
-    """Types of X a learner computes with; anything else is converted, once, to the first of them."""
-    return [np.float32] if isinstance(estimator, _SINGLE_PRECISION) else [np.float64, np.float32]
-
-
-#: Learners that would convert X to single precision themselves, again at every node.
-_SINGLE_PRECISION = (BaseDecisionTree, ForestClassifier)

@@ -1,4 +1,4 @@
-"""Trained nodes that are weights: a score is an intercept and a sum of weighted features."""
+"""Linear nodes: a score is an intercept plus a weighted sum of features."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dichotomies._common.chunks import rows_within
-from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products, spread
+from dichotomies._kernels.weights import dense_pairs, mixed_pairs, scatter, sparse_pairs, sparse_products
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Offsets
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 
-#: A feature is common where it has entries at one of so many nodes; common ones are spread over all nodes,
-#: as many as fit into so many bytes.
-_MANY, _COMMON_BYTES = 3, 256 * 2**20
+#: A feature is common if it has entries at a fraction ``1 / _COMMON_PART`` of the nodes. Common features are
+#: stored densely, as many as fit into `_COMMON_BYTES`.
+_COMMON_PART, _COMMON_BYTES = 3, 256 * 2**20
 
 
 @savable(
@@ -70,18 +70,18 @@ class DenseWeights:
 )
 @dataclass(frozen=True)
 class SparseWeights:
-    """A constant per node, and the weights of the features active there, stored feature by feature.
+    """Weights of active features, stored feature by feature, and one common weight for all others.
 
-    A node has seen few of the features of a text; all others have one and the same weight there. So a node
-    is an intercept, that *background* weight, and an entry for each active feature that says how far its
-    weight is from the background: memory grows with what was seen, not with nodes times features.
+    In text data few features are active at a node, and all others have the same weight there. A node is an
+    intercept, that *background* weight, and an entry for each active feature, its weight minus the
+    background: memory grows with the number of active features, not with nodes times features.
 
     Attributes
     ----------
     intercept, background : (n_nodes,)
     is_trained : (n_nodes,)
     feature_offsets : (n_features + 1,)
-        Where each feature's entries begin, and the end.
+        Start of each feature's entries, and the end.
     node, value : (n_entries,)
         The entries of each feature by ascending node: weight minus background.
     """
@@ -109,16 +109,16 @@ class SparseWeights:
 
     @cached_property
     def _common(self) -> tuple[IntArray, FloatArray]:
-        """Which features have entries at many nodes, and these written out; see `sparse_products`."""
+        """Row of each common feature in a dense matrix (-1 for others), and that matrix."""
         n_nodes = len(self.intercept)
         n_entries = np.diff(self.feature_offsets)
         most = rows_within(_COMMON_BYTES, n_nodes)
         features = np.argsort(-n_entries, kind="stable")[:most]
-        features = features[_MANY * n_entries[features] >= n_nodes]
+        features = features[_COMMON_PART * n_entries[features] >= n_nodes]
         place: IntArray = np.full(len(n_entries), -1, dtype=np.int32)
         place[features] = np.arange(len(features))
         weights = np.empty((len(features), n_nodes))
-        spread(features, self.feature_offsets, self.node, self.value, weights)
+        scatter(features, self.feature_offsets, self.node, self.value, weights)
         return place, weights
 
     @property
@@ -127,5 +127,5 @@ class SparseWeights:
 
 
 def _as_sparse(X: Matrix) -> Any:
-    """Rows in CSR format; the user may train on sparse rows and ask about dense ones."""
+    """Convert rows to CSR; a model trained on sparse rows may predict dense ones."""
     return csr_array(X) if isinstance(X, np.ndarray) else X

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dichotomies._common.typing import Matrix
 
-#: Bytes of class probabilities asked of a classifier at a time: enough for several of its own chunks.
+#: Bytes of class probabilities predicted at a time: enough for several of the classifier's own chunks.
 _CHUNK_BYTES = 128 * 2**20
 _MAX_ROWS = 65_536
 

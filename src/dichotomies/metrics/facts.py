@@ -51,8 +51,8 @@ class RowFacts:
         Sum over the classes of the squared difference between probability and truth.
     confidence : ndarray of shape (n_rows,)
         Probability of the most probable class.
-    log_doubt : ndarray of shape (n_rows,)
-        Log-probability of all other classes together.
+    log_complement : ndarray of shape (n_rows,)
+        ``log(1 - confidence)``, accurate for confidences near 1.
     rank : ndarray of shape (n_rows,)
         Number of classes more probable than the true one; ties are ordered by column.
     top_k_confidence : ndarray of shape (n_rows, len(top_k))
@@ -77,7 +77,7 @@ class RowFacts:
     log_proba: FloatArray
     brier: FloatArray
     confidence: FloatArray
-    log_doubt: FloatArray
+    log_complement: FloatArray
     rank: IntArray
     top_k_confidence: FloatArray
     weight: FloatArray
@@ -160,7 +160,7 @@ class RowFacts:
         weighed = self.weight > 0
         happened, weight = (self.rank < (k or 1))[weighed], self.weight[weighed]
         if k is None:
-            return ScoredEvents(self.confidence[weighed], happened, weight, self.log_doubt[weighed])
+            return ScoredEvents(self.confidence[weighed], happened, weight, self.log_complement[weighed])
         return ScoredEvents(self._top_k_confidence_at(k)[weighed], happened, weight)
 
     def _top_k_confidence_at(self, k: int) -> FloatArray:
@@ -192,29 +192,29 @@ def reduced_block(
     """Reduce one block of rows; `first_row` is its offset, for error messages."""
     n, n_classes = block.proba.shape
     predicted, rank = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
-    brier, smallest, total, doubt = np.empty((4, n))
+    brier, smallest, total, complement = np.empty((4, n))
     largest = np.empty((n, min(max(top_k), n_classes)))
     ordered_by = block.proba if block.log_proba is None else block.log_proba
-    reduce_rows(ordered_by, block.proba, codes, predicted, rank, brier, smallest, total, doubt, largest)
+    reduce_rows(ordered_by, block.proba, codes, predicted, rank, brier, smallest, total, complement, largest)
     _input.check_proba(smallest, total, block.dtype, first_row)
     # a sum of probabilities may exceed 1 by rounding, which would make log(1 - p) NaN
     sums = np.minimum(np.cumsum(largest, axis=1), 1.0)
     with np.errstate(divide="ignore"):
         own = ordered_by[np.arange(n), codes]
         log_own = np.log(own) if block.log_proba is None else own
-        log_doubt = np.log(doubt)
+        log_complement = np.log(complement)
     if block.log_proba is not None:
-        _fix_underflow(log_doubt, block.log_proba, predicted)
+        _fix_underflow(log_complement, block.log_proba, predicted)
     wanted = [min(k, n_classes) - 1 for k in top_k]
     return RowFacts(
-        codes, predicted, log_own, brier, sums[:, 0], log_doubt, rank, sums[:, wanted], weight, top_k
+        codes, predicted, log_own, brier, sums[:, 0], log_complement, rank, sums[:, wanted], weight, top_k
     )
 
 
-def _fix_underflow(log_doubt: FloatArray, log_proba: FloatArray, predicted: IntArray) -> None:
+def _fix_underflow(log_complement: FloatArray, log_proba: FloatArray, predicted: IntArray) -> None:
     """Sum log-probabilities directly where all probabilities but the largest underflow."""
-    lost = np.flatnonzero(np.isneginf(log_doubt))
+    lost = np.flatnonzero(np.isneginf(log_complement))
     if len(lost) and log_proba.shape[1] > 1:
         others = log_proba[lost]
         others[np.arange(len(lost)), predicted[lost]] = -np.inf
-        log_doubt[lost] = np.logaddexp.reduce(others, axis=1)
+        log_complement[lost] = np.logaddexp.reduce(others, axis=1)

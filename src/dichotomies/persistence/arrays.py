@@ -1,4 +1,4 @@
-"""Arrays of any kind that models hold, as tensors of the few kinds that safetensors knows."""
+"""Conversion of arrays of any dtype to tensors of the dtypes that safetensors supports."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
     AnyArray = npt.NDArray[Any]
 
-#: Kinds that are tensors as they are.
+#: Dtypes that safetensors supports.
 _PLAIN = {np.dtype(name) for name in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")}
 
-#: Kinds whose bytes are read as integers: the integers' type, and how their own type is written.
+#: Kinds of dtypes whose bytes are stored as integers: the integer dtype, and a pattern of the original one.
 _VIEWS = {"U": ("u4", r"<U[0-9]{1,9}"), "S": ("u1", r"\|S[0-9]{1,9}"), "M": ("i8", r"<M8(\[.{1,9}\])?")}
 
 _HIGHEST_CHARACTER = 0x10FFFF
 
 
 def as_tensors(array: AnyArray) -> tuple[dict[str, AnyArray], dict[str, Any]]:
-    """Tensors, by the ends of their names, and what else must be known to make an array of them.
+    """Convert an array to tensors, keyed by name suffix, and the metadata needed to restore it.
 
-    Columns that lie together stay together, because the bits of a matrix product depend on it.
+    Fortran order is kept, because the last bits of a matrix product depend on it.
     """
     if array.dtype == object:
         return _texts_as_tensors(array)
@@ -45,7 +45,7 @@ def as_tensors(array: AnyArray) -> tuple[dict[str, AnyArray], dict[str, Any]]:
 
 
 def from_tensors(tensors: dict[str, AnyArray], known: dict[str, Any]) -> AnyArray:
-    """The array again."""
+    """Restore an array from its tensors and metadata."""
     if "texts" in known:
         return _texts_from_tensors(tensors, known["texts"])
     array = tensors[""]
@@ -55,7 +55,7 @@ def from_tensors(tensors: dict[str, AnyArray], known: dict[str, Any]) -> AnyArra
 
 
 def _viewed(integers: AnyArray, name: Any) -> AnyArray:
-    """Integers read as strings, bytes or dates."""
+    """View integers as strings, bytes or dates."""
     for kind, pattern in _VIEWS.values():
         if isinstance(name, str) and re.fullmatch(pattern, name):
             dtype = np.dtype(name)
@@ -63,13 +63,13 @@ def _viewed(integers: AnyArray, name: Any) -> AnyArray:
             expect(integers.dtype == np.dtype(kind) and integers.shape[-1:] == (width,), f"{name} are {kind}")
             if dtype.kind == "U":
                 expect(bool((integers <= _HIGHEST_CHARACTER).all()), "strings are made of characters")
-            # a copy: strings of no characters have no bytes to be viewed
+            # a copy, because empty strings have no bytes to view
             return np.frombuffer(bytearray(integers.tobytes()), dtype).reshape(integers.shape[:-1])
     raise ModelFileError(f"it has an array of {name!r}, which no model has")
 
 
 def _texts_as_tensors(array: AnyArray) -> tuple[dict[str, AnyArray], dict[str, Any]]:
-    """Arrays of Python strings: their UTF-8 one after another, and where each begins."""
+    """Convert an array of Python strings to concatenated UTF-8 and offsets."""
     if not all(isinstance(text, str) for text in array.flat):
         raise ModelFileError("Of arrays of Python objects only those of strings can be saved.")
     encoded = [text.encode("utf-8", "surrogatepass") for text in array.ravel().tolist()]

@@ -1,7 +1,7 @@
-"""Which classes may be in a file, under which name, and how they are taken apart and put together again.
+"""Catalogue of savable classes: their names in files, and their conversion to and from plain state.
 
-A class registers itself beside its definition. A file says only names; nothing that a file says is ever
-imported.
+A class registers itself beside its definition. A file contains only names, and nothing is imported on behalf
+of a file.
 """
 
 from __future__ import annotations
@@ -20,61 +20,60 @@ C = TypeVar("C", bound=type)
 
 
 class Registry(Protocol):
-    """Classes by name, all of one kind, whose modules are imported when it is asked for the names."""
+    """Classes of one kind by name; their modules are imported on the first call of `names`."""
 
     def names(self) -> list[str]:
-        """All names."""
+        """Return all names."""
 
     def get(self, name: str) -> Any:
-        """The class of a name."""
+        """Return the class of a name."""
 
 
 class Form(Protocol):
-    """How objects of a class are taken apart and put together."""
+    """Conversion of objects of a class to and from state."""
 
     def state(self, obj: Any) -> dict[str, Any] | None:
-        """Its parts by name; None where it has parts that this form does not keep."""
+        """Return the state by name; None if the object has attributes that this form does not save."""
 
     def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
-        """An object of these parts."""
+        """Create an object from its state."""
 
 
 class Fields:
-    """Dataclasses: their fields. What they remember of earlier answers is not kept."""
+    """Form of dataclasses: their fields, without cached properties."""
 
     def state(self, obj: Any) -> dict[str, Any]:
-        """The fields."""
+        """Return the fields."""
         return {field.name: getattr(obj, field.name) for field in fields(obj)}
 
     def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
-        """An instance, by its constructor."""
+        """Call the constructor."""
         return cls(**state)
 
 
 class Parts:
-    """Classes that say themselves: by a method ``saved_parts`` and a class method ``from_saved_parts``."""
+    """Form of classes with a method ``saved_parts`` and a class method ``from_saved_parts``."""
 
     def state(self, obj: Any) -> dict[str, Any]:
-        """What it says."""
+        """Call ``saved_parts``."""
         parts: dict[str, Any] = obj.saved_parts()
         return parts
 
     def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
-        """What it makes of it."""
+        """Call ``from_saved_parts``."""
         return cls.from_saved_parts(**state)
 
 
 class Parameters:
-    """scikit-learn's objects as long as they are not fitted: what their constructor was given.
+    """Form of unfitted scikit-learn objects: the parameters of their constructor.
 
-    Which parameters were left at their default is kept too: where a later scikit-learn no longer has one of
-    those, it is not missed.
+    Parameters left at their default are marked, so that a later scikit-learn may have removed them.
     """
 
     _DEFAULT = "left at default"
 
     def state(self, obj: Any) -> dict[str, Any] | None:
-        """The parameters, unless there are other attributes."""
+        """Return the parameters; None if there are other attributes."""
         parameters = signature(type(obj)).parameters
         if set(vars(obj)) != set(parameters):
             return None
@@ -83,18 +82,18 @@ class Parameters:
         return kept | {self._DEFAULT: default}
 
     def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
-        """A new instance."""
+        """Create a new instance."""
         forgotten = set(state.pop(self._DEFAULT)) - set(signature(cls).parameters)
         return cls(**{name: value for name, value in state.items() if name not in forgotten})
 
 
 class Estimator:
-    """Estimators: parameters, and fitted attributes, whose names end with an underscore.
+    """Form of estimators: parameters, and fitted attributes, whose names end with an underscore.
 
     Parameters
     ----------
     others : iterable of str
-        Names of other attributes to keep.
+        Names of other attributes to save.
     upgrade : callable, optional
         Converts the parameters and fitted attributes in files of earlier versions to those of today.
     """
@@ -108,7 +107,7 @@ class Estimator:
         self.upgrade = upgrade
 
     def state(self, obj: Any) -> dict[str, Any]:
-        """Parameters and fitted attributes."""
+        """Return parameters and fitted attributes."""
         kept = {name: getattr(obj, name) for name in _parameters(type(obj))}
         for name, value in vars(obj).items():
             if name not in kept and not self._is_fitted(type(obj), name):
@@ -120,7 +119,7 @@ class Estimator:
         return kept
 
     def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
-        """A new instance with the fitted attributes set."""
+        """Create a new instance and set its fitted attributes."""
         names = _parameters(cls)
         state = state if self.upgrade is None else self.upgrade(state)
         obj = cls(**{name: value for name, value in state.items() if name in names})
@@ -132,13 +131,13 @@ class Estimator:
         return obj
 
     def _is_fitted(self, cls: type, name: str) -> bool:
-        """Whether a name is one of a fitted attribute, and not of a method or anything private."""
+        """Return True for names of fitted attributes, not of methods or private attributes."""
         public = name.endswith("_") and not name.startswith("_") and not hasattr(cls, name)
         return public or name in self.others
 
 
 def _same(value: Any, default: Any) -> bool:
-    """Whether a parameter was left at its default, or might as well have been."""
+    """Return True if a parameter equals its default."""
     simple = type(value) in (bool, int, float, str)
     return value is default or (simple and type(value) is type(default) and value == default)
 
@@ -148,7 +147,7 @@ def _parameters(cls: type) -> list[str]:
 
 
 class Catalogue:
-    """Classes by the name that they have in files."""
+    """Savable classes by their name in files."""
 
     def __init__(self) -> None:
         self._forms: dict[str, tuple[type, Form]] = {}
@@ -157,13 +156,13 @@ class Catalogue:
         self._others: list[Registry] = []
 
     def add(self, name: str, cls: type, form: Form) -> None:
-        """Make a class savable."""
+        """Register a savable class."""
         if name in self._forms:
             raise ValueError(f"There already is a savable class named {name!r}.")
         self._forms[name], self._names[cls] = (cls, form), name
 
     def add_family(self, prefix: str, registry: Registry, form: Form) -> None:
-        """Make all classes of a registry savable, as ``prefix/name``."""
+        """Register all classes of a registry as ``prefix/name``."""
         self._families[prefix] = registry, form
 
     def search(self, registry: Registry) -> None:
@@ -171,7 +170,9 @@ class Catalogue:
         self._others.append(registry)
 
     def name_of(self, cls: type) -> str | None:
-        """The name of a class, which must be the very class and not one derived from it."""
+        """Return the name of a class, None if it is not registered; a subclass has no name of its own."""
+        if cls not in self._names:
+            self.names()  # imports the modules that may register it
         if cls in self._names:
             return self._names[cls]
         for prefix, (registry, _) in self._families.items():
@@ -181,7 +182,7 @@ class Catalogue:
         return None
 
     def find(self, name: str) -> tuple[type, Form]:
-        """The class of a name, and its form."""
+        """Return the class of a name, and its form."""
         prefix, slash, short = name.partition("/")
         if slash and prefix in self._families:
             registry, form = self._families[prefix]
@@ -197,11 +198,11 @@ class Catalogue:
         return self._forms[name]
 
     def is_model(self, name: str) -> bool:
-        """Whether objects of this name know all about themselves, and so can be files of their own."""
+        """Return True if objects of this name are complete, and can be saved on their own."""
         return isinstance(self.find(name)[1], Estimator | Parts)
 
     def names(self) -> list[str]:
-        """All names there are."""
+        """Return all names."""
         members = [
             f"{prefix}/{name}" for prefix, (known, _) in self._families.items() for name in known.names()
         ]
@@ -214,16 +215,16 @@ CATALOGUE = Catalogue()
 
 
 def savable(name: str, form: Form | None = None, /, **declared: Any) -> Callable[[C], C]:
-    """Class decorator: let files hold objects of this class, under a name that never changes.
+    """Class decorator: make a class savable under a name that never changes.
 
     Parameters
     ----------
     name : str
-        What the class is called in files.
+        Name of the class in files.
     form : Form, optional
-        How objects are taken apart; by default as dataclasses, or as they say in ``saved_parts``.
+        Conversion to state; by default that of dataclasses, or ``saved_parts`` if the class has it.
     **declared
-        What attributes must be, checked before an object is written and after it has been read; see
+        Declarations of attributes, checked before an object is written and after it has been read; see
         `dichotomies.persistence.checks`.
     """
 

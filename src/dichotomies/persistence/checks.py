@@ -1,9 +1,9 @@
-"""Declarations of what a saved object holds, and the one routine that checks an object against them.
+"""Declarations of the attributes of saved objects, and the routine that checks them.
 
 Kernels are not bounds-checked, so every array from a file is checked before it is used. A class declares its
-attributes where it is made savable: each is a class, or a function of this module that is called with the
-value, its place in the model and the names known so far. Lengths that must agree share a name; names are
-local to an object, and `Part` says which of them it shares with its owner.
+attributes where it is made savable. A declaration is a class, or a check made by a function of this module,
+which is called with the value, its path in the model and the names bound so far. Lengths that must agree
+share a name; names are local to an object, and `Part` lists those it shares with its owner.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dichotomies.persistence.errors import InconsistentModelError
 
 Names = dict[str, Any]
 Declaration = Callable[[Any, str, Names], None] | type
-#: A number, a name, or ``(a, name, b)``: a times what the name stands for, plus b.
+#: A number, a name, or ``(a, name, b)``: a times the value of the name, plus b.
 Length = int | str | tuple[int, str, int]
 C = TypeVar("C", bound=type)
 
@@ -34,7 +34,7 @@ _MISSING = object()
 
 
 def expect(holds: bool | np.bool_, what: str) -> None:
-    """Raise unless this holds; `what` says what is the case in every model."""
+    """Raise unless this holds; `what` states the condition."""
     if not holds:
         raise InconsistentModelError(f"its parts do not fit together; in a model, {what}")
 
@@ -50,11 +50,11 @@ def declares(**declared: Declaration) -> Callable[[C], C]:
 
 
 def check(obj: Any, at: str = "", **names: Any) -> Names:
-    """Raise unless an object is as its class declares; return what every name stands for.
+    """Raise unless an object is as its class declares; return the values of all names.
 
-    An estimator that has not been fitted is not checked, and no name is returned: it says so itself, or lacks
-    the first attribute declared. A method ``check_relations`` is called last, with the names, for what no
-    declaration expresses.
+    An unfitted estimator, by its own account or because it lacks the first declared attribute, is not
+    checked, and no names are returned. A method ``check_relations`` is called last, with the names, for
+    conditions that declarations cannot express.
     """
     bases = reversed(type(obj).__mro__)
     declared = {name: wanted for base in bases for name, wanted in _DECLARED.get(base, {}).items()}
@@ -80,10 +80,10 @@ def check_value(wanted: Declaration, value: Any, at: str, names: Names) -> None:
 def Array(
     kind: str, *shape: Length, within: tuple[int, int | str] | None = None, same: str | None = None
 ) -> Declaration:
-    """An array of one kind of numbers (or of any, with the kind "label") and of a shape.
+    """Declare an array of one kind of numbers (any, with the kind "label") and of a shape.
 
-    Its values are `within` bounds, the upper one excluded and bound before if it is a name. The name `same`
-    stands for the array itself, for others to be equal to.
+    Values are `within` bounds, the upper one exclusive; a name must have been bound before. Arrays with the
+    same name `same` must be equal.
     """
     lengths = ", ".join("{}*{} + {}".format(*n) if isinstance(n, tuple) else str(n) for n in shape)
 
@@ -101,7 +101,7 @@ def Array(
 
 
 def Offsets(n_ranges: str, end: str) -> Declaration:
-    """Bounds of consecutive ranges: one more integer than there are ranges, rising from 0 to `end`."""
+    """Declare bounds of consecutive ranges: `n_ranges` + 1 integers, ascending from 0 to `end`."""
     integers = Array("integer", (1, n_ranges, 1))
 
     def check_offsets(value: Any, at: str, names: Names) -> None:
@@ -113,7 +113,7 @@ def Offsets(n_ranges: str, end: str) -> Declaration:
 
 
 def Size(name: str, least: int = 1) -> Declaration:
-    """A whole number that a name stands for."""
+    """Declare an integer that binds a name."""
 
     def check_size(value: Any, at: str, names: Names) -> None:
         is_size = isinstance(value, int | np.integer) and value is not True and value >= least
@@ -123,12 +123,12 @@ def Size(name: str, least: int = 1) -> Declaration:
 
 
 def Such(holds: Callable[[Any], bool], what: str) -> Declaration:
-    """Any value for which something holds."""
+    """Declare any value that satisfies a predicate."""
     return lambda value, at, _: expect(value is not _MISSING and holds(value), f"{at} {what}")
 
 
 def Optional(wanted: Declaration, *, may_be_missing: bool = False) -> Declaration:
-    """None, or as declared; where that is said, the attribute may also be missing."""
+    """Declare a value that may be None, or with `may_be_missing` absent."""
 
     def check_optional(value: Any, at: str, names: Names) -> None:
         if value is not None and not (may_be_missing and value is _MISSING):
@@ -138,7 +138,7 @@ def Optional(wanted: Declaration, *, may_be_missing: bool = False) -> Declaratio
 
 
 def Each(wanted: Declaration, length: str | None = None, *, may_be_empty: bool = False) -> Declaration:
-    """A list or tuple whose entries are as declared; it has some, or as many as a name stands for."""
+    """Declare a list or tuple by its entries; it is not empty, or has the length of a name."""
 
     def check_each(value: Any, at: str, names: Names) -> None:
         expect(isinstance(value, list | tuple), f"{at} is a list")
@@ -152,9 +152,9 @@ def Each(wanted: Declaration, length: str | None = None, *, may_be_empty: bool =
 
 
 def Part(kind: Declaration, *same: str, **others: str | int) -> Declaration:
-    """An object that declares its own attributes.
+    """Declare an object that has declarations of its own.
 
-    Its owner has the names `same` as well, and calls `others` otherwise, or knows their values.
+    It shares the names `same` with its owner; `others` map its names to the owner's names, or to values.
     """
     shared: dict[str, str | int] = {**{name: name for name in same}, **others}
 

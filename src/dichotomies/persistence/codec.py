@@ -1,10 +1,10 @@
-"""Objects as JSON and tensors, and back.
+"""Encoding of objects as JSON and tensors, and decoding.
 
-None, booleans, integers, strings, finite floats and lists are what they are in JSON. Anything else is a JSON
-object with one entry, or a few, the first of which says what it is: ``{"tuple": [...]}``, ``{"dict": [[key,
-value], ...]}``, ``{"float": "nan"}``, ``{"array": name of a tensor}``, ``{"scalar": name of a tensor}``,
+None, booleans, integers, strings, finite floats and lists are themselves in JSON. Anything else is a JSON
+object whose first key is its kind: ``{"tuple": [...]}``, ``{"dict": [[key, value], ...]}``,
+``{"float": "nan"}``, ``{"array": name of a tensor}``, ``{"scalar": name of a tensor}``,
 ``{"random state": [...]}``, ``{"object": name, "parts": {...}}`` for the classes of the catalogue, and
-``{"foreign": number}`` for objects that skops takes apart.
+``{"foreign": number}`` for objects that skops serialises.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _MT_WORDS = 624
 
 
 class Encoder:
-    """Takes objects apart and collects their arrays, each once, however often it occurs."""
+    """Encodes objects and collects their arrays, each stored once even if it occurs several times."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, AnyArray] = {}
         self._known: dict[Any, dict[str, Any]] = {}
-        self._alive: list[AnyArray] = []  # or another array could be given the place of one already seen
+        self._alive: list[AnyArray] = []  # keeps addresses from being reused
         self._foreign: list[Any] = []
         self._names: dict[type, str | None] = {}
 
     def encode(self, value: Any, at: str = "") -> Any:
-        """A value as JSON; `at` is where it stands in the model, after which its tensors are named."""
+        """Encode a value as JSON; `at` is its path in the model, which names its tensors."""
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -61,7 +61,7 @@ class Encoder:
         return self._object(value, at)
 
     def finished(self) -> dict[str, AnyArray]:
-        """All tensors, those of foreign objects among them."""
+        """Return all tensors, including those of foreign objects."""
         if self._foreign:
             self.tensors[_FOREIGN] = foreign.dumped(self._foreign)
         return self.tensors
@@ -105,7 +105,7 @@ class Encoder:
 
 
 class Decoder:
-    """Puts objects together again, of known classes only, and checks them."""
+    """Decodes objects, of known classes only, and checks them."""
 
     def __init__(self, tensors: dict[str, AnyArray], trusted: Sequence[Any] | None = None) -> None:
         self._tensors = tensors
@@ -124,7 +124,7 @@ class Decoder:
         }
 
     def decode(self, value: Any) -> Any:
-        """A value from JSON."""
+        """Decode a value from JSON."""
         if isinstance(value, list):
             return [self.decode(each) for each in value]
         if not isinstance(value, dict):
@@ -160,7 +160,7 @@ class Decoder:
     def _random_state(self, given: dict[str, Any]) -> np.random.RandomState:
         words, place, has_gauss, gauss = given["random state"]
         key = self._array(words)
-        # numpy does not look, and would read whatever lies behind the words
+        # numpy is not bounds-checked here
         expect(key.dtype == np.uint32 and key.shape == (_MT_WORDS,), "a random state has 624 words")
         expect(type(place) is int and 0 <= place <= _MT_WORDS, "a random state points to one of its words")
         expect(type(has_gauss) is int and type(gauss) is float, "a random state has a normal number or none")

@@ -1,8 +1,8 @@
-"""The file itself: one safetensors file whose metadata is a JSON document, sealed by a checksum.
+"""Container format: one safetensors file whose metadata is a JSON document with a checksum.
 
 The document is the only entry of the file's metadata and begins with the version of the format and the
-checksum: SHA-256 of the whole file with 64 zeros where the checksum stands. These stay as they are in every
-version of the format, so that every version can say of every file whether it is whole and who wrote it.
+checksum: SHA-256 of the whole file with 64 zeros in place of the checksum. These are the same in every
+version of the format, so that every version can verify any file and name the version that wrote it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LIBRARIES = ("dichotomies", "numpy", "scikit-learn")
 
 
 def write(path: str | os.PathLike[str], model: Any, tensors: Tensors) -> None:
-    """Write a model file as a whole or not at all."""
+    """Write a model file atomically."""
     document = {
         "format": FORMAT,
         "sha256": _NO_CHECKSUM,
@@ -52,7 +52,7 @@ def write(path: str | os.PathLike[str], model: Any, tensors: Tensors) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Any, Tensors]:
-    """The model and the tensors in a file that is whole and not newer than this library."""
+    """Read model and tensors; raise if the file is damaged or of a newer format."""
     data = _bytes_of(path)
     document = _document(data, path)
     _check_seal(data, document["sha256"], path)
@@ -61,7 +61,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, Tensors]:
         return document["model"], extra("safetensors.numpy").load(data)
     except MissingExtraError:
         raise
-    except Exception as error:  # whatever a file made to deceive provokes
+    except Exception as error:  # a malicious file may cause any exception
         raise ModelFileError(f"{path} has a correct checksum, but cannot be read: {error}.") from error
 
 
@@ -75,12 +75,12 @@ def _bytes_of(path: str | os.PathLike[str]) -> bytes:
 
 
 def _header(data: bytes) -> bytes:
-    """The length of the header, in 8 bytes, and the header."""
+    """Return the header, preceded by its length in 8 bytes."""
     return data[: 8 + int.from_bytes(data[:8], "little")]
 
 
 def _document(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The JSON document, as far as it must be there to know whether the file is whole."""
+    """Parse the JSON document; raise unless it has the entries needed to verify the file."""
     beginning = data[8 : 8 + len(_BEGINNING)]
     if not _BEGINNING.startswith(beginning):
         raise ModelFileError(
@@ -103,7 +103,7 @@ def _no_number(name: str) -> None:
 
 
 def _damage(data: bytes, path: str | os.PathLike[str]) -> str:
-    """What has happened to a file that was a model once."""
+    """Describe the damage of a file whose header cannot be parsed."""
     if len(data) < 8 + int.from_bytes(data[:8], "little"):
         return f"{path} is truncated: it has only {len(data)} bytes. Copy or save it again."
     return f"{path} has been altered since it was saved: its header cannot be read. Copy or save it again."
@@ -119,7 +119,7 @@ def _check_seal(data: bytes, claimed: str, path: str | os.PathLike[str]) -> None
 
 
 def _difference(data: bytes, path: str | os.PathLike[str]) -> str:
-    """Whether bytes are missing or others, by what the header says of the length."""
+    """Describe a checksum error: truncated or altered, by the length in the header."""
     try:
         entries = json.loads(_header(data)[8:]).items()
         wanted = max(

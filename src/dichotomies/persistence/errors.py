@@ -1,4 +1,4 @@
-"""What can be wrong with a model file, and what is missing to read or write one."""
+"""Errors of reading and writing model files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class ModelFileError(ValueError):
-    """A file is not a model that can be loaded, or a model has parts that no file can hold."""
+    """A file is not a model that can be loaded, or a model has parts that cannot be saved."""
 
 
 class InconsistentModelError(ModelFileError):
@@ -19,7 +19,7 @@ class MissingExtraError(ImportError):
 
 
 def extra(module: str) -> Any:
-    """A module of the libraries that model files need, or an error that says what to install."""
+    """Import a module of an optional dependency; raise with installation instructions if it is missing."""
     try:
         return import_module(module)
     except ImportError as error:

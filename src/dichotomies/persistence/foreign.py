@@ -1,4 +1,4 @@
-"""scikit-learn's objects: by their parameters where those say everything, by skops otherwise."""
+"""scikit-learn objects: saved by their parameters if unfitted, by skops otherwise."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.pipeline import Pipeline
 
 from dichotomies.persistence.catalogue import Parameters, savable
@@ -20,28 +18,18 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-for _cls in (
-    LogisticRegression,
-    GaussianNB,
-    MultinomialNB,
-    ComplementNB,
-    BernoulliNB,
-    KFold,
-    StratifiedKFold,
-    FrozenEstimator,
-    Pipeline,
-):
+for _cls in (KFold, StratifiedKFold, FrozenEstimator, Pipeline):
     savable(f"sklearn/{_cls.__name__}", Parameters())(_cls)
 
 
 def dumped(objects: list[Any]) -> npt.NDArray[np.uint8]:
-    """All objects as skops writes them, and reads them again."""
+    """Serialise objects by skops, and verify that it can read them again."""
     io = extra("skops.io")
     kinds = ", ".join(sorted({type(each).__name__ for each in objects}))
     try:
         data: bytes = io.dumps(objects)
-        io.loads(data, trusted=io.get_untrusted_types(data=data))  # functions are written, but not read
-    except Exception as error:  # whatever the objects themselves raise
+        io.loads(data, trusted=io.get_untrusted_types(data=data))  # skops cannot read functions
+    except Exception as error:  # objects may raise anything
         reason = str(error).rstrip(".")
         raise ModelFileError(
             f"The model has parts that skops cannot write and read again, among these: {kinds}. "
@@ -51,7 +39,7 @@ def dumped(objects: list[Any]) -> npt.NDArray[np.uint8]:
 
 
 def loaded(data: bytes, trusted: Sequence[Any] | None) -> list[Any]:
-    """The objects, if all their types are trusted: by skops itself, or by the caller."""
+    """Deserialise objects; raise unless all types are trusted by skops or by the caller."""
     io = extra("skops.io")
     trusted = list(trusted or [])
     known = {each if isinstance(each, str) else f"{each.__module__}.{each.__name__}" for each in trusted}

@@ -1,4 +1,4 @@
-"""Saving and loading a model."""
+"""Saving and loading of models."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model to a file, wholly or not at all.
+    """Write a model to a file atomically.
 
     Parameters
     ----------
     model : object
-        A `NestedDichotomyClassifier`, a `CalibratedClassifier`, or anything else that files can hold, such as
+        A `NestedDichotomyClassifier`, a `CalibratedClassifier`, or another savable object, such as
         a calibrator or a `ClassTree`.
     path : str or path
         The file; one that exists is replaced.
@@ -29,7 +29,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ModelFileError
-        If the model has parts that no file can hold.
+        If the model has parts that cannot be saved.
     OSError
         If the file cannot be written; what was there before is unchanged.
     """
@@ -54,28 +54,27 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str], trusted: Sequence[str | type] | None = None) -> Any:
     """Read a model that was written by its ``save``.
 
-    Loading runs no code from the file: a file names classes that register themselves here, and whatever it
-    says is checked. Objects that are not of this package nor unfitted estimators that it knows, such as the
-    trained clones of a scikit-learn classifier, are read by skops, which trusts much of scikit-learn by
-    itself and nothing else.
+    Loading runs no code from the file: a file names registered classes, and all its contents are checked.
+    Objects of other classes, such as the trained clones of a scikit-learn classifier, are read by skops,
+    which by default trusts much of scikit-learn and nothing else.
 
     Parameters
     ----------
     path : str or path
         The file.
     trusted : sequence of str or type, optional
-        Types, or their full names, that skops may also make objects of: loading such an object may run the
-        code of its class, with whatever the file says. The error without them names those that are needed.
+        Additional types, or their full names, that skops may instantiate: loading such an object may run the
+        code of its class with arguments from the file. The error without them names those that are needed.
 
     Returns
     -------
     model
-        As it was saved; predictions of models trained on a fast path are the same bit for bit.
+        The saved model; predictions of models trained on a fast path are bitwise the same.
 
     Raises
     ------
     ModelFileError
-        If the file is no model, truncated, altered, written in a newer format, or not consistent.
+        If the file is not a model, truncated, altered, of a newer format, or inconsistent.
     FileNotFoundError
         If there is no such file.
 
@@ -101,7 +100,7 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str | type] | None = No
         raise
     except RecursionError as error:
         raise ModelFileError(f"{path} cannot be loaded: it is nested too deeply.") from error
-    except Exception as error:  # whatever a file that was made to deceive provokes
+    except Exception as error:  # a malicious file may cause any exception
         known = isinstance(error, ModelFileError)
         reason = str(error).rstrip(".") if known else f"what it says is no model ({error!r})"
         raise ModelFileError(f"{path} cannot be loaded: {reason}.") from error

@@ -120,27 +120,25 @@ class ClassCalibrationDisplay:
             color=style.AFTER, linewidth=1.2, alpha=0.7, zorder=2, label=level,
         )  # fmt: skip
         dots = {"linestyle": "none", "markersize": 5, "zorder": 3}
-        self.ax_.plot(worst["precision"], place, "o", color=style.AFTER, label="how right", **dots)
+        self.ax_.plot(worst["precision"], place, "o", color=style.AFTER, label="precision", **dots)
         self.ax_.plot(
             worst["confidence"],
             place,
             "D",
             color=style.BEFORE,
             markerfacecolor="white",
-            label="how sure",
+            label="mean confidence",
             **dots,
         )
 
     def _finish(self, place: Any) -> None:
         names = [style.plain(_shortened(str(label))) for label in self.worst_["class"].tolist()]
-        self.ax_.set(
-            yticks=place, yticklabels=names, xlim=(-0.02, 1.02), xlabel="when this class is the answer"
-        )
+        self.ax_.set(yticks=place, yticklabels=names, xlim=(-0.02, 1.02), xlabel="confidence and precision")
         self.ax_.tick_params(axis="y", length=0)
         self.ax_.legend(
             frameon=False, ncols=3, fontsize="small", loc="lower left", bbox_to_anchor=(-0.02, 1.0)
         )
-        self.counts_ax_.set(yticks=[], xlabel="answers")
+        self.counts_ax_.set(yticks=[], xlabel="predictions")
         for ax in (self.ax_, self.counts_ax_):
             style.tidy(ax)
             ax.set_ylim(len(place) - 0.4, -0.6)

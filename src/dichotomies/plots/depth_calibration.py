@@ -100,8 +100,8 @@ class DepthCalibrationDisplay:
 
     def _draw_stage(self, stage: CutStage, name: str, colour: str, reading: str) -> None:
         shares, errors, _ = self.axes_
-        self._draw(shares, stage.accuracy, stage.accuracy_error, f"right, {name}", colour, "-", "o")
-        self._draw(shares, stage.confidence, None, f"sure, {name}", colour, "--", "s")
+        self._draw(shares, stage.accuracy, stage.accuracy_error, f"accuracy, {name}", colour, "-", "o")
+        self._draw(shares, stage.confidence, None, f"confidence, {name}", colour, "--", "s")
         ece, error = getattr(stage, f"ece_{reading}"), getattr(stage, f"ece_{reading}_error")
         self._draw(errors, ece, error, f"{name} calibration", colour, "-", "o")
 
@@ -127,10 +127,10 @@ class DepthCalibrationDisplay:
 
     def _finish(self, reading: str) -> None:
         shares, errors, groups = self.axes_
-        shares.set(ylim=(0, 1.02), ylabel="share of rows")
+        shares.set(ylim=(0, 1.02), ylabel="accuracy, confidence")
         errors.set(ylabel="ECE, top label" if reading == "top_label" else "ECE, pooled")
         errors.set_ylim(bottom=0)
-        groups.set(yscale="log", ylabel="groups", xlabel="depth at which the tree is cut")
+        groups.set(yscale="log", ylabel="groups", xlabel="depth of the cut")
         groups.set_ylim(bottom=1)
         groups.minorticks_off()
         style.count_ticks(groups.yaxis)

@@ -108,7 +108,7 @@ class DepthReliabilityDisplay:
         for panels, (name, stage) in zip(self.axes_, stages.items(), strict=True):
             for i, panel in enumerate(panels):
                 self._panel(panel, stage, i, reading, style.BEFORE if name == "before" else style.AFTER)
-            panels[0].set_ylabel(f"share right\n{name} calibration")
+            panels[0].set_ylabel(f"accuracy\n{name} calibration")
         self._label_edges()
         return self
 
@@ -135,7 +135,7 @@ class DepthReliabilityDisplay:
             panel.set_yticklabels([])
         for panel in self.axes_[:-1].ravel():
             panel.set_xticklabels([])
-        self.axes_[-1, self.axes_.shape[1] // 2].set_xlabel("probability", loc="left")
+        self.axes_[-1, self.axes_.shape[1] // 2].set_xlabel("confidence", loc="left")
 
 
 def check_reading(reading: str) -> None:

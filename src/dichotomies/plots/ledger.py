@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 #: Quantities that colours can show, with the label of the colour bar; all per row that reaches the node.
 _COLOURS = {
-    "nll": "NLL of the node, nats per row that reaches it (line: tossing a coin)",
-    "internal_gain": "what internal calibration gained, nats per row that reaches the node",
-    "recoverable": "what recalibrating the node would gain, nats per row that reaches it",
+    "nll": "NLL of the node, nats per row that reaches it (line: ln 2, a coin toss)",
+    "internal_gain": "gain of internal calibration, nats per row that reaches the node",
+    "recoverable": "possible gain of recalibration, nats per row that reaches the node",
 }
 
 #: Extension of the colour bar, by the presence of values below and above its range.

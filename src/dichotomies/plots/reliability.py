@@ -60,8 +60,8 @@ class ReliabilityDisplay:
         self,
         curves: Mapping[str, Reliability],
         *,
-        xlabel: str = "how sure: probability of the answer",
-        ylabel: str = "how right: share of right answers",
+        xlabel: str = "confidence",
+        ylabel: str = "accuracy",
     ) -> None:
         self.curves = dict(curves)
         self.xlabel = xlabel
@@ -141,7 +141,7 @@ class ReliabilityDisplay:
         if pos_label is None:
             return cls(curves)
         named = style.plain(pos_label)
-        return cls(curves, xlabel=f"probability of {named}", ylabel=f"share of {named}")
+        return cls(curves, xlabel=f"probability of {named}", ylabel=f"frequency of {named}")
 
     def plot(self, ax: Any = None) -> ReliabilityDisplay:
         """Draw the curves.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.pipeline import Pipeline
 
 from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
-from dichotomies.report.words import count, name_of
+from dichotomies.report.words import count, name_of, plural
 
 if TYPE_CHECKING:
     from dichotomies.report.measurements import Measurements
@@ -22,23 +22,23 @@ def facts(measured: Measurements) -> list[tuple[str, str]]:
     clf = fitted_dichotomy(measured.clf)
     tree, evaluation = measured.tree, measured.evaluation
     intervals = (
-        f"{evaluation.confidence_level:.0%}: Wilson's for shares of right answers, bootstrap over rows "
-        f"({evaluation.n_resamples}) for the rest"
+        f"{evaluation.confidence_level:.0%}: Wilson for accuracies, bootstrap over rows "
+        f"({evaluation.n_resamples} resamples) for the rest"
     )
     lines = [
         ("Model", _steps(measured.clf)),
         ("Classes", f"{tree.n_classes:,}"),
-        ("Rows looked at", _rows(measured)),
+        ("Evaluated on", _rows(measured)),
         ("Features", f"{clf.n_features_in_:,}"),
         (
             "Tree",
             f"{_text(clf.structure)}; {tree.mean_depth:.1f} decisions on average, {tree.max_depth} at most",
         ),
         *_pool(clf),
-        ("Model at each node", _text(clf.base_estimator)),
-        ("Trained", clf.learner_),
-        ("Calibration of the nodes", _text(clf.internal_calibration)),
-        ("Calibration of the whole", _external(clf)),
+        ("Estimator at each node", _text(clf.base_estimator)),
+        ("Training", clf.learner_),
+        ("Internal calibration", _text(clf.internal_calibration)),
+        ("External calibration", _external(clf)),
         ("Intervals", intervals),
         ("Software", ", ".join([f"Python {platform.python_version()}", *_versions()])),
     ]
@@ -57,7 +57,7 @@ def _steps(clf: Any) -> str:
 
 
 def _rows(measured: Measurements) -> str:
-    rows = f"{len(measured.facts):,}"
+    rows = plural(len(measured.facts), "row", "rows")
     return (
         rows
         if measured.n_rows == len(measured.facts)
@@ -73,8 +73,8 @@ def _pool(clf: Any) -> list[tuple[str, str]]:
     return [
         (
             "Trees",
-            f"{n_trees}, their probabilities pooled ({clf.pooling_} mean); the tree is the first of them, "
-            "along which the pool's answers are taken apart: a decision is a question put to the pool",
+            f"{n_trees}, their probabilities pooled ({clf.pooling_} mean); the tree shown is the first one, "
+            "along which the pooled probabilities are decomposed",
         ),
         ("Calibration of each tree", _text(clf.member_calibration)),
     ]

@@ -56,12 +56,10 @@ def _colourings(measured: Measurements) -> list[dict[str, Any]]:
         _colouring("loss of the decision, per row", "Loss here, per row", by_node["nll_per_row"], book.rows),
         _colouring("loss of the branch, per row", "Here and below", by_subtree["nll_per_row"], book.rows),
         _colouring("loss of the decision, of the total", None, book.nll, book.rows),
-        _colouring(
-            "what recalibrating it could gain", "Recalibrating could gain", book.recoverable, book.rows
-        ),
+        _colouring("possible gain of recalibration", "Recalibration could gain", book.recoverable, book.rows),
     ]
     if book.internal_gain is not None:
-        label, short = "what calibrating it gained", "Calibrating it gained"
+        label, short = "gain of internal calibration", "Calibration gained"
         made.append({**_colouring(label, short, book.internal_gain, book.rows), "diverging": True})
     return made
 
@@ -73,11 +71,11 @@ def _colouring(label: str, short: str | None, values: FloatArray, rows: FloatArr
 
 def _cuts(measured: Measurements) -> dict[str, Any]:
     cuts = measured.cuts
-    stages = [_stage(cuts.before, "before", "before calibrating the whole", "before")]
+    stages = [_stage(cuts.before, "before", "before external calibration", "before")]
     if cuts.after is None:
         stages = [_stage(cuts.before, "after", "the model", "the model")]
     else:
-        stages.append(_stage(cuts.after, "after", "after", "after"))
+        stages.append(_stage(cuts.after, "after", "after external calibration", "after"))
     return {"depths": cuts.depths.tolist(), "groups": cuts.n_groups.tolist(), "stages": stages}
 
 

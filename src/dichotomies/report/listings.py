@@ -18,7 +18,7 @@ _LINES = 20
 #: Minimum expected number of errors for a pair without an observed one to count as confused.
 _MIN_MASS = 0.5
 
-_VERDICTS = {"sure": "too sure", "modest": "too modest", "fine": "within chance"}
+_VERDICTS = {"over": "overconfident", "under": "underconfident", "fine": "within chance"}
 
 
 def worst_classes(measured: Measurements) -> list[dict[str, Any]]:
@@ -32,7 +32,7 @@ def worst_classes(measured: Measurements) -> list[dict[str, Any]]:
 
 
 def _worst_class(row: dict[str, Any], leaf: int) -> dict[str, Any]:
-    kind = "fine" if row["excess"] == 0 else "sure" if row["confidence"] > row["precision"] else "modest"
+    kind = "fine" if row["excess"] == 0 else "over" if row["confidence"] > row["precision"] else "under"
     return {
         "name": name_of(row["class"]),
         "leaf": leaf,
@@ -70,8 +70,8 @@ def mistakes(measured: Measurements, examples: Sequence[Any] | None) -> list[dic
     """Return the most confident mistakes."""
     facts = measured.facts
     wrong = np.flatnonzero((facts.rank > 0) & (facts.weight > 0))
-    surest_first = wrong[np.argsort(-facts.confidence[wrong], kind="stable")][:_LINES]
-    return [_mistake(measured, int(row), examples) for row in surest_first]
+    most_confident = wrong[np.argsort(-facts.confidence[wrong], kind="stable")][:_LINES]
+    return [_mistake(measured, int(row), examples) for row in most_confident]
 
 
 def _mistake(measured: Measurements, row: int, examples: Sequence[Any] | None) -> dict[str, Any]:

@@ -78,12 +78,12 @@ def headline(found: list[Band], n_rows: float) -> dict[str, str]:
     preferred = [band for band in found if band.low < _PREFERRED < band.high and band.rows >= _MIN_ROWS]
     band = preferred[0] if preferred else max(found, key=lambda each: each.rows)
     basis = (
-        f"{count(band.rows)} of {plural(n_rows, 'row', 'rows')} got between {percent(band.low)} and "
-        f"{percent(band.high)}; the 95 % interval of how often it is right is "
+        f"{plural(band.rows, 'row', 'rows')} of {count(n_rows)} with a confidence between "
+        f"{percent(band.low)} and {percent(band.high)}; 95 % interval of their accuracy: "
         f"{percents(band.lower, band.upper)}."
     )
     if band.rows < _MIN_ROWS:
-        basis += " So few rows say little."
+        basis += " That is too few rows to be conclusive."
     sentence = f"When it says {percent(band.says)}, it is right {percent(band.right)} of the time."
     return {"headline": sentence, "headline_basis": basis}
 
@@ -97,12 +97,12 @@ def _overall(measured: Measurements) -> Iterator[str]:
     facts, n_rows = measured.facts, measured.n_rows
     right, says = facts.mean(facts.rank == 0), facts.mean(facts.confidence)
     lower, upper = interval(right * n_rows, n_rows)
-    judgement = "about as sure as it should be"
+    judgement = "neither over- nor underconfident"
     if not lower <= says <= upper:
-        degree = "a little " if abs(says - right) < _SMALL_GAP else ""
-        judgement = degree + ("too sure of itself" if says > upper else "too modest")
+        degree = "slightly " if abs(says - right) < _SMALL_GAP else ""
+        judgement = degree + ("overconfident" if says > upper else "underconfident")
     yield (
-        f"All in all it is right {percent(right, 1)} of the time and says {percent(says, 1)} on average: "
+        f"Overall it is right {percent(right, 1)} of the time, with a mean confidence of {percent(says, 1)}: "
         f"{judgement}."
     )
     nll, k = measured.evaluation.metrics["nll"], measured.tree.n_classes
@@ -123,21 +123,21 @@ def _calibrations(measured: Measurements) -> Iterator[str]:
     book, cuts = measured.book, measured.cuts
     if book.raw_total is not None:
         yield (
-            "Calibrating the decisions inside the tree took the loss from "
-            f"{book.raw_total:.3f} to {book.total:.3f} nats a row{_harm(book.raw_total, book.total)}."
+            "Internal calibration, that of the nodes, changed the loss from "
+            f"{book.raw_total:.3f} to {book.total:.3f} nats per row{_if_worse(book.raw_total, book.total)}."
         )
     if cuts.after is not None:
         before, after = cuts.before.ece_top_label[-1], cuts.after.ece_top_label[-1]
         yield (
-            "Calibrating the whole took the average gap between how sure and how right it is from "
+            "External calibration changed the calibration error from "
             f"{percent(before, 1)} to {percent(after, 1)}, and the loss from {book.total:.3f} to "
-            f"{book.final_nll:.3f} nats a row{_harm(book.total, book.final_nll)}."
+            f"{book.final_nll:.3f} nats per row{_if_worse(book.total, book.final_nll)}."
         )
 
 
-def _harm(before: float, after: float) -> str:
+def _if_worse(before: float, after: float) -> str:
     """Return a remark if the loss has increased, in the digits shown."""
-    return ": on these rows it did harm" if round(after, 3) > round(before, 3) else ""
+    return ", which is worse on these rows" if round(after, 3) > round(before, 3) else ""
 
 
 def _confusion(measured: Measurements) -> Iterator[str]:
@@ -145,7 +145,7 @@ def _confusion(measured: Measurements) -> Iterator[str]:
     if len(pairs) and pairs.errors[0] > 0:
         first, second = name_of(pairs.first[0]), name_of(pairs.second[0])
         yield (
-            f"The two classes most often taken for one another are “{first}” and “{second}”: "
+            f"The two classes most often confused are “{first}” and “{second}”: "
             f"{count(pairs.errors[0])} of {plural(pairs.rows[0], 'row', 'rows')}."
         )
 
@@ -155,8 +155,8 @@ def _absent(measured: Measurements) -> Iterator[str]:
     if absent:
         verb = "has" if absent == 1 else "have"
         yield (
-            f"{absent:,} of the {measured.tree.n_classes:,} classes {verb} no row here: about these the "
-            "report can say nothing."
+            f"{absent:,} of the {measured.tree.n_classes:,} classes {verb} no row here and cannot be "
+            "evaluated."
         )
 
 
@@ -164,15 +164,15 @@ def ledger_text(measured: Measurements) -> str:
     """Describe the tree and how concentrated the loss is."""
     book = measured.book
     text = (
-        "The loss (negative log-likelihood) of a row is the sum of the losses of the decisions on the way "
-        "to its class, so each decision can be billed for its part."
+        "The loss (negative log-likelihood) of a row is the sum of the losses of the decisions on the path "
+        "to its class, so the total can be attributed to the decisions."
     )
     if book.total > 0 and len(book.nll) > 1:
         half = int(np.searchsorted(np.sort(book.nll)[::-1].cumsum(), book.total / 2)) + 1
         share = "one decision accounts" if half == 1 else f"{half:,} decisions account"
         text += f" Of {len(book.nll):,}, {share} for half of it."
     if measured.cuts.after is not None:
-        text += " The bill is that of the tree, before the whole is calibrated."
+        text += " Shown is the loss of the tree before external calibration."
     return text
 
 
@@ -184,8 +184,8 @@ def tiles(measured: Measurements) -> list[dict[str, Any]]:
     """
     intervals, k = measured.evaluation.intervals, measured.tree.n_classes
     shares = [
-        ("accuracy", "Right", "share of rows whose most probable class is the true one"),
-        ("top_5_accuracy", "Right among 5", "the true class is one of the five most probable"),
+        ("accuracy", "Accuracy", "rows whose most probable class is the true one"),
+        ("top_5_accuracy", "Top-5 accuracy", "rows whose true class is one of the five most probable"),
     ]
     made = [
         _share_tile(name, meaning, value, interval(value * measured.n_rows, measured.n_rows))
@@ -194,11 +194,11 @@ def tiles(measured: Measurements) -> list[dict[str, Any]]:
         for value in [measured.evaluation.metrics[key]]
     ]
     value, *bounds = intervals["ece"]
-    meaning = "between how sure and how right it is (ECE, 20 bins)"
-    made.append(_share_tile("Average gap", meaning, value, bounds))
+    meaning = "average gap between confidence and accuracy (ECE, 20 bins)"
+    made.append(_share_tile("Calibration error", meaning, value, bounds))
     losses = [
-        ("nll", "Loss", "nats a row (negative log-likelihood); lower is better"),
-        ("brier", "Squared error", "Brier score, 0 to 2; lower is better"),
+        ("nll", "Loss", "nats per row (negative log-likelihood); lower is better"),
+        ("brier", "Brier score", "squared error of the probabilities, 0 to 2; lower is better"),
     ]
     return made + [
         {"name": name, "meaning": meaning, "value": f"{value:.3f}", "interval": f"{low:.3f} to {high:.3f}"}

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dichotomies.rows.folds import fold_of_rows
 
@@ -109,6 +110,11 @@ class Rows:
         """Features of some of the rows, as a copy."""
         return _taken(self.base, rows if self.index is None else self.index[rows])
 
+    @cached_property
+    def imputed(self) -> Matrix:
+        """Features with NaN and infinity replaced by the mean of the feature's finite values."""
+        return self.remember("imputed", lambda: _imputed(self.X))
+
     @property
     def n_features(self) -> int:
         """Number of features."""
@@ -173,3 +179,15 @@ class Rows:
 
 def _taken(X: Matrix, rows: IntArray) -> Matrix:
     return X.take(rows, axis=0) if isinstance(X, np.ndarray) else X[rows]
+
+
+def _imputed(X: Matrix) -> Matrix:
+    values = X if isinstance(X, np.ndarray) else X.data
+    if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
+        return X
+    is_known = np.isfinite(values)
+    column = np.broadcast_to(np.arange(X.shape[1]), X.shape) if values is X else X.indices
+    counts = np.bincount(column[is_known], minlength=X.shape[1])
+    sums = np.bincount(column[is_known], values[is_known], minlength=X.shape[1])
+    filled = np.where(is_known, values, (sums / np.maximum(counts, 1))[column])
+    return filled if values is X else csr_array((filled, X.indices, X.indptr), shape=X.shape)

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from dichotomies._common.registry import Registry
-from dichotomies.persistence import CATALOGUE, Estimator
+from dichotomies.persistence import CATALOGUE, Estimator, savable
 from dichotomies.rows import Rows
-from dichotomies.structures.class_sums import is_sparse, without_gaps
 from dichotomies.tree import ClassTree
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class GrowingTask:
                 "This structure looks at the features, but X is None: give the features, or choose a "
                 "structure that only counts rows, such as 'class-balanced' or 'huffman'."
             )
-        return self.rows.remember("imputed features", lambda: without_gaps(self.rows.X))
+        return self.rows.imputed
 
     def tree(self, leaf_order: IntArray, split_rank: IntArray) -> ClassTree:
         """Return the tree with these class codes from left to right and these ranks between them."""
@@ -107,7 +106,7 @@ class Structure(BaseEstimator, ABC):
         ClassTree
         """
         if X is not None:
-            X = csr_array(X) if is_sparse(X) else np.asarray(X)
+            X = csr_array(X) if bool(issparse(X)) else np.asarray(X)
         classes, codes = np.unique(np.asarray(y), return_inverse=True)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         task = GrowingTask(Rows(X, codes, classes, weight))
@@ -145,3 +144,41 @@ def split_downwards(
         split_depth[middle - 1] = depth
         pending += [(middle, stop, depth + 1), (start, middle, depth + 1)]
     return task.tree(leaf_order, split_depth)
+
+
+@savable("fixed-tree", Estimator())
+class FixedTree(Structure):
+    """A tree given by the user.
+
+    Parameters
+    ----------
+    tree : ClassTree or nested lists of labels
+        It must have a leaf for every class in the data; leaves of absent classes are removed. If the
+        data's labels are encoded as integers, as by scikit-learn's meta-estimators, class i is the i-th
+        label of the tree in sorted order.
+    """
+
+    def __init__(self, tree: Any) -> None:
+        self.tree = tree
+
+    def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
+        tree = self.tree if isinstance(self.tree, ClassTree) else ClassTree.from_nested(self.tree)
+        if task.rows.classes.dtype == tree.classes.dtype and np.array_equal(task.rows.classes, tree.classes):
+            return tree
+        classes = set(task.rows.classes.tolist())
+        if not classes <= set(tree.classes.tolist()) and _are_codes(classes, tree.n_classes):
+            tree = ClassTree(tree.leaf_order, tree.split_depth)
+        occurring = classes & set(tree.classes.tolist())
+        return (tree.restrict(occurring) if occurring else tree).over(task.rows.classes)
+
+
+def _are_codes(classes: set[Any], n_classes: int) -> bool:
+    """Return True if the labels are class codes rather than labels of the tree."""
+    return all(type(label) is int and 0 <= label < n_classes for label in classes)
+
+
+def resolve(structure: Any) -> Structure:
+    """Turn a name, a structure, a `ClassTree` or nested labels into a structure."""
+    if isinstance(structure, ClassTree | list | tuple):
+        return FixedTree(structure)
+    return STRUCTURES.resolve(structure, Structure)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
-from dichotomies.structures.fixed import resolve
+from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, resolve
 from dichotomies.structures.quick import QuickJudge
 from dichotomies.structures.random_splits import RandomSplits, random_splits
 

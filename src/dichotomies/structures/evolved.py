@@ -6,9 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from dichotomies.structures.balance import check_balance, depth_bound
-from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
+from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, resolve
 from dichotomies.structures.best_of import TOLERANCE, grow_by_rows, judge_of
-from dichotomies.structures.fixed import resolve
 from dichotomies.structures.tree_edits import crossed, normal_form, regrafted, swapped
 from dichotomies.structures.two_means import TwoMeans
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
-from dichotomies.structures.fixed import resolve
+from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, resolve
 from dichotomies.tree import ClassTree
 
 if TYPE_CHECKING:

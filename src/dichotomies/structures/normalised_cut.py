@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.structures.balance import least_side
-from dichotomies.structures.class_sums import is_sparse
+from dichotomies.structures.class_points import is_sparse
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from dichotomies.structures.class_points import class_points
-from dichotomies.tree.node_keys import node_keys
+from dichotomies.tree.forest import node_keys
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray

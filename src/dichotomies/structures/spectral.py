@@ -10,8 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from dichotomies.structures.balance import check_balance
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
-from dichotomies.structures.class_points import class_points
-from dichotomies.structures.class_sums import is_sparse
+from dichotomies.structures.class_points import class_points, is_sparse
 from dichotomies.structures.normalised_cut import cut_in_two
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dichotomies.inference.scorers import MOST_LOG_ODDS, AveragedScorer, Calibra
 from dichotomies.learners import Wanted
 
 if TYPE_CHECKING:
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies.calibrators.binary import BinaryCalibrator
     from dichotomies.learners import CrossFitted, NodeScorer, Scorer

@@ -128,16 +128,15 @@ class TreeParameters:
     internal_calibration: Any = parameter(
         None,
         "str, BinaryCalibrator or None",
-        """Calibration of every node, on out-of-fold scores: "platt", "isotonic", "beta", "venn-abers",
-        "temperature", "auto" (chosen per node), or an object.""",
+        """Calibration of every node, on out-of-fold scores: the name of a binary calibrator
+        (``dichotomies list`` shows them; "auto" chooses one per node), or an object.""",
         Option("internal", "Calibration of every node.", names=_BINARY),
     )
     external_calibration: Any = parameter(
         "vector",
         "str, MulticlassCalibrator or None",
-        """Calibration of the class probabilities of the whole tree, or of the pool of several: "vector"
-        (penalised vector scaling), "vector-ml" (the paper's), "temperature", "bias-temperature", "matrix",
-        "dirichlet", "isotonic", "auto", or an object.""",
+        """Calibration of the class probabilities of the whole tree, or of the pool of several: the name of a
+        multiclass calibrator (``dichotomies list`` shows them), or an object.""",
         Option("external", "Calibration of the whole tree, or of the pool of several.", names=_MULTICLASS),
     )
     cv: Any = parameter(

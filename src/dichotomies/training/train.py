@@ -18,7 +18,7 @@ from dichotomies.training.external import Unseen, calibration_sample, fit_extern
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray
     from dichotomies.learners import Scorer
     from dichotomies.rows import Rows

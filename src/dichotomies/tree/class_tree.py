@@ -10,9 +10,8 @@ import numpy as np
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Size, check_value
 from dichotomies.tree import layout
+from dichotomies.tree.arrays import as_labels, codes_of, level_order
 from dichotomies.tree.drawing import draw
-from dichotomies.tree.labels import as_labels, codes_of
-from dichotomies.tree.level_order import level_order
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence

@@ -3,16 +3,30 @@
 import numpy as np
 
 from dichotomies._common.typing import FloatArray
-from dichotomies._kernels.boosting.ensembles import LEAST, REAL, WHOLE, Boosting, Ensembles, Names, keep_cuts
-from dichotomies._kernels.boosting.trees import Growth, Rows, Tree, grow_tree
+from dichotomies._kernels.boosting.ensembles import (
+    EPSILON,
+    FIXED_POINT_ONE,
+    REAL,
+    Boosting,
+    Ensembles,
+    LocalToGlobal,
+    write_splits,
+)
+from dichotomies._kernels.boosting.trees import BinnedRows, Growth, Tree, grow_tree
 from dichotomies._kernels.compile import kernel
 
 
 @kernel
-def reweigh(
-    rows: Rows, names: Names, weight: FloatArray, boosting: Boosting, tree: Tree, k: int, out: Ensembles
+def fit_adaboost(
+    rows: BinnedRows,
+    to_global: LocalToGlobal,
+    weight: FloatArray,
+    boosting: Boosting,
+    tree: Tree,
+    k: int,
+    out: Ensembles,
 ) -> None:
-    """AdaBoost: every tree is grown on weights that stress what the ones before got wrong.
+    """Fit AdaBoost: every tree is grown on weights that emphasise the errors of the trees before it.
 
     SAMME and SAMME.R of Zhu, Zou, Rosset & Hastie, *Multi-class AdaBoost* (2009), for two classes.
     """
@@ -23,30 +37,30 @@ def reweigh(
     normalise(weight)
     for t in range(boosting.n_estimators):
         for i in range(len(weight)):
-            weight[i] = max(weight[i], LEAST)
-            rows.amounts[0, i] = rows.amounts[1, i] = np.int64(weight[i] * WHOLE + 0.5)
+            weight[i] = max(weight[i], EPSILON)
+            rows.amounts[0, i] = rows.amounts[1, i] = np.int64(weight[i] * FIXED_POINT_ONE + 0.5)
         grow_tree(rows, growth, t, tree)
-        wrong, total = weigh_errors(tree)
+        wrong, total = error_weight(tree)
         error = wrong / total
         if error >= 0.5 and not real:
             break
         vote = 1.0 if real or error <= 0.0 else boosting.learning_rate * np.log((1.0 - error) / error)
-        keep_cuts(tree, names, k, t, out)
+        write_splits(tree, to_global, k, t, out)
         ada_values(tree, vote, real, out.value[k, t])
         votes += vote
         out.n_trees[k] = t + 1
         if error <= 0.0 or t == boosting.n_estimators - 1:
             break
-        if not stress(rows, tree, out.value[k, t], boosting, factors, weight):
+        if not update_weights(rows, tree, out.value[k, t], boosting, factors, weight):
             break
     out.base[k] = 0.0
-    out.scale[k] = (1.0 if real else 2.0) / max(votes, LEAST)
+    out.scale[k] = (1.0 if real else 2.0) / max(votes, EPSILON)
 
 
 @kernel
 def normalise(weight: FloatArray) -> None:
-    """Make the weights sum to 1, whatever their order."""
-    scale = WHOLE / (len(weight) * weight.max())
+    """Scale the weights to sum to 1, independently of their order."""
+    scale = FIXED_POINT_ONE / (len(weight) * weight.max())
     total = np.int64(0)
     for i in range(len(weight)):
         total += np.int64(weight[i] * scale + 0.5)
@@ -55,8 +69,8 @@ def normalise(weight: FloatArray) -> None:
 
 
 @kernel
-def weigh_errors(tree: Tree) -> tuple[float, float]:
-    """Weight of the rows outvoted in their leaf, and of all rows."""
+def error_weight(tree: Tree) -> tuple[float, float]:
+    """Weight of the misclassified rows, and of all rows."""
     wrong = np.int64(0)
     for leaf in range(len(tree.feature)):
         if tree.feature[leaf] < 0 and tree.end[leaf] > tree.begin[leaf]:
@@ -73,28 +87,28 @@ def ada_values(tree: Tree, vote: float, real: bool, value: FloatArray) -> None:
             negative, positive = float(tree.sums[leaf, 0]), float(tree.sums[leaf, 1])
             if real:
                 total = negative + positive
-                value[leaf] = np.log(max(positive / total, LEAST)) - np.log(max(negative / total, LEAST))
+                value[leaf] = np.log(max(positive / total, EPSILON)) - np.log(max(negative / total, EPSILON))
             else:
                 value[leaf] = vote if positive > negative else -vote
 
 
 @kernel
-def stress(
-    rows: Rows,
+def update_weights(
+    rows: BinnedRows,
     tree: Tree,
     value: FloatArray,
     boosting: Boosting,
     factors: FloatArray,
     weight: FloatArray,
 ) -> bool:
-    """Multiply the weights of a leaf's rows as its errors demand, and make them sum to 1 again.
+    """Apply the AdaBoost weight update leaf by leaf, and normalise.
 
     The new sum is taken over leaves rather than rows, so that the order of rows does not matter.
 
     Returns
     -------
     bool
-        False if the weights became too large for a number.
+        False if the weights overflow.
     """
     new_total = 0.0
     for leaf in range(len(value)):
@@ -106,7 +120,7 @@ def stress(
                 factors[leaf, 0] = np.exp(max(value[leaf], 0.0))
                 factors[leaf, 1] = np.exp(max(-value[leaf], 0.0))
             new_total += factors[leaf, 0] * tree.sums[leaf, 0] + factors[leaf, 1] * tree.sums[leaf, 1]
-    new_total /= WHOLE
+    new_total /= FIXED_POINT_ONE
     if not (np.isfinite(new_total) and new_total > 0.0):
         return False
     for leaf in range(len(value)):

@@ -1,4 +1,4 @@
-"""Boosted trees as flat arrays, and what says how to train them."""
+"""Boosted trees as flat arrays, and the parameters of their training."""
 
 from typing import Any, NamedTuple
 
@@ -12,24 +12,24 @@ from dichotomies._kernels.compile import kernel
 
 DISCRETE, REAL, GRADIENT = 0, 1, 2
 
-#: A sum of weights as an integer; a quarter of what there is room for.
-WHOLE = 2.0**61
+#: The integer that a total weight of 1 becomes in fixed point; a quarter of the range of int64.
+FIXED_POINT_ONE = 2.0**61
 
-#: The least weight of a row and the least probability of a leaf, as in scikit-learn.
-LEAST = float(np.finfo(np.float64).eps)
+#: Lower limit of row weights and of leaf probabilities, as in scikit-learn.
+EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Boosting(NamedTuple):
-    """How an ensemble is trained.
+    """Parameters of boosting.
 
     Attributes
     ----------
     kind : int
         `DISCRETE`, `REAL` or `GRADIENT`.
     min_rows : int
-        The least number of rows in a leaf.
+        Minimum number of rows in a leaf.
     l2_regularization, min_hessian : float
-        For gradient boosting: added to the Hessian of a leaf; the least Hessian of a leaf.
+        For gradient boosting: added to the Hessian of a leaf; minimum Hessian of a leaf.
     """
 
     kind: int
@@ -42,7 +42,7 @@ class Boosting(NamedTuple):
 
 
 class Bins(NamedTuple):
-    """Binned rows in the order of the leaves.
+    """Binned rows, sorted by leaf of the class tree.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Bins(NamedTuple):
 
 
 class Ensembles(NamedTuple):
-    """The trees of some nodes: ``base + scale * (sum of the values of the leaves)`` is the log-odds of left.
+    """The trees of some nodes: the log-odds of left are ``base + scale * (sum of leaf values)``.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Ensembles(NamedTuple):
     feature, threshold : (n_nodes, n_estimators, 2**max_depth - 1)
         A row goes right where its feature is above the threshold; the feature of a leaf is -1.
     value : (n_nodes, n_estimators, 2**(max_depth + 1) - 1)
-        Of every leaf.
+        The value of every leaf.
     """
 
     n_trees: IntArray
@@ -77,16 +77,16 @@ class Ensembles(NamedTuple):
     value: FloatArray
 
 
-class Names(NamedTuple):
-    """What the local rows, features and bins of a training set are.
+class LocalToGlobal(NamedTuple):
+    """Global numbers of the local rows, features and bins of one training set.
 
     Attributes
     ----------
     features : (n_local_features,)
     offsets : (n_local_features + 1,)
-        Where the bins of each begin in `first_bin` and `last_bin`, and the end.
+        Start of each feature's bins in `first_bin` and `last_bin`, and the end.
     first_bin, last_bin : (n_local_bins,)
-        The first and the last of the bins that each local bin is made of.
+        First and last of the global bins merged into each local bin.
     rows : (n_local_rows,)
     bins : Bins
     """
@@ -100,42 +100,47 @@ class Names(NamedTuple):
 
 
 @kernel
-def keep_cuts(tree: Tree, names: Names, k: int, t: int, out: Ensembles) -> None:
-    """Write a tree's features and thresholds, which lie midway between neighbouring values."""
+def write_splits(tree: Tree, to_global: LocalToGlobal, k: int, t: int, out: Ensembles) -> None:
+    """Write the features and thresholds of a tree; a threshold is midway between neighbouring values."""
     for node in range(out.feature.shape[2]):
         local = tree.feature[node]
         out.feature[k, t, node] = -1
         out.threshold[k, t, node] = np.inf
         if local >= 0:
-            feature = names.features[local]
-            below = names.bins.highest[feature, last_bin_left(tree, names, node)]
-            above = names.bins.lowest[feature, first_bin_right(tree, names, node)]
+            feature = to_global.features[local]
+            below = to_global.bins.highest[feature, last_bin_left(tree, to_global, node)]
+            above = to_global.bins.lowest[feature, first_bin_right(tree, to_global, node)]
             middle = below / 2.0 + above / 2.0
             out.feature[k, t, node] = feature
             out.threshold[k, t, node] = middle if middle < above else below
 
 
 @kernel
-def last_bin_left(tree: Tree, names: Names, node: int) -> Any:
-    """The last bin left of a node's cut that has rows of the node."""
+def last_bin_left(tree: Tree, to_global: LocalToGlobal, node: int) -> Any:
+    """Return the last bin left of a node's split that has rows of the node."""
     local, child = tree.feature[node], 2 * node + 1
-    at = names.offsets[local] + tree.last_bin[node]
-    if names.first_bin[at] == names.last_bin[at]:
-        return names.last_bin[at]
-    last = names.first_bin[at]
+    at = to_global.offsets[local] + tree.last_bin[node]
+    if to_global.first_bin[at] == to_global.last_bin[at]:
+        return to_global.last_bin[at]
+    last = to_global.first_bin[at]
     for place in range(tree.begin[child], tree.end[child]):
-        last = max(last, np.int64(names.bins.codes[names.rows[tree.order[place]], names.features[local]]))
+        last = max(
+            last, np.int64(to_global.bins.codes[to_global.rows[tree.order[place]], to_global.features[local]])
+        )
     return last
 
 
 @kernel
-def first_bin_right(tree: Tree, names: Names, node: int) -> Any:
-    """The first bin right of a node's cut that has rows of the node."""
+def first_bin_right(tree: Tree, to_global: LocalToGlobal, node: int) -> Any:
+    """Return the first bin right of a node's split that has rows of the node."""
     local, child = tree.feature[node], 2 * node + 2
-    at = names.offsets[local] + tree.next_bin[node]
-    if names.first_bin[at] == names.last_bin[at]:
-        return names.first_bin[at]
-    first = names.last_bin[at]
+    at = to_global.offsets[local] + tree.next_bin[node]
+    if to_global.first_bin[at] == to_global.last_bin[at]:
+        return to_global.first_bin[at]
+    first = to_global.last_bin[at]
     for place in range(tree.begin[child], tree.end[child]):
-        first = min(first, np.int64(names.bins.codes[names.rows[tree.order[place]], names.features[local]]))
+        first = min(
+            first,
+            np.int64(to_global.bins.codes[to_global.rows[tree.order[place]], to_global.features[local]]),
+        )
     return first

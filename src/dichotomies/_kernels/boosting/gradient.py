@@ -3,22 +3,34 @@
 import numpy as np
 
 from dichotomies._common.typing import FloatArray
-from dichotomies._kernels.boosting.ensembles import WHOLE, Boosting, Ensembles, Names, keep_cuts
-from dichotomies._kernels.boosting.splits import LEAST_HESSIAN
-from dichotomies._kernels.boosting.trees import Growth, Rows, Tree, grow_tree
+from dichotomies._kernels.boosting.ensembles import (
+    FIXED_POINT_ONE,
+    Boosting,
+    Ensembles,
+    LocalToGlobal,
+    write_splits,
+)
+from dichotomies._kernels.boosting.splits import HESSIAN_EPSILON
+from dichotomies._kernels.boosting.trees import BinnedRows, Growth, Tree, grow_tree
 from dichotomies._kernels.compile import kernel
 
 
 @kernel
-def descend(
-    rows: Rows, names: Names, weight: FloatArray, boosting: Boosting, tree: Tree, k: int, out: Ensembles
+def fit_gradient_boosting(
+    rows: BinnedRows,
+    to_global: LocalToGlobal,
+    weight: FloatArray,
+    boosting: Boosting,
+    tree: Tree,
+    k: int,
+    out: Ensembles,
 ) -> None:
-    """Gradient boosting of the logistic loss: every tree is a Newton step.
+    """Fit gradient boosting of the logistic loss: every tree is a Newton step.
 
-    Gradients are rounded to single precision, as scikit-learn's are.
+    Gradients are rounded to single precision, as in scikit-learn.
     """
     n_rows, n_negative = len(weight), rows.n_negative
-    scale = WHOLE / (n_rows * weight.max())
+    scale = FIXED_POINT_ONE / (n_rows * weight.max())
     sums = np.zeros(2, dtype=np.int64)
     for i in range(n_rows):
         sums[1 if i >= n_negative else 0] += np.int64(weight[i] * scale + 0.5)
@@ -44,8 +56,8 @@ def descend(
             rows.amounts[1, i] = np.int64(np.rint(np.float32(weight[i] * p * q) * scale))
         grow_tree(rows, growth, t, tree)
         if tree.feature[0] < 0:
-            break  # nor will any later tree find a cut
-        keep_cuts(tree, names, k, t, out)
+            break  # no later tree would find a split either
+        write_splits(tree, to_global, k, t, out)
         step_leaves(tree, growth, boosting.learning_rate, out.value[k, t], score)
         out.n_trees[k] = t + 1
 
@@ -59,7 +71,7 @@ def step_leaves(
         value[leaf] = 0.0
         if tree.feature[leaf] < 0 and tree.end[leaf] > tree.begin[leaf]:
             gradient, hessian = growth.unit * tree.sums[leaf, 0], growth.unit * tree.sums[leaf, 1]
-            step = -gradient / (hessian + growth.l2_regularization + LEAST_HESSIAN)
+            step = -gradient / (hessian + growth.l2_regularization + HESSIAN_EPSILON)
             value[leaf] = learning_rate * step
             for place in range(tree.begin[leaf], tree.end[leaf]):
                 score[tree.order[place]] += value[leaf]

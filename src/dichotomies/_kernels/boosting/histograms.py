@@ -1,7 +1,7 @@
-"""Binned features: codes of rows, the codes of one tree node side by side, and sums of amounts per bin.
+"""Binned features: encoding rows, local codes of one node, and histograms.
 
-Amounts are integers (weights or gradients in fixed point), so that a sum does not depend on the order of the
-rows and the histogram of one side of a split is exactly that of the whole minus the other side.
+Amounts are integers (weights or gradients in fixed point), so that sums do not depend on the order of the
+rows, and the histogram of one child is exactly that of the parent minus its sibling's.
 """
 
 import numpy as np
@@ -58,12 +58,12 @@ def local_codes(
     lowest: IntArray,
     highest: IntArray,
 ) -> int:
-    """Lay the rows of a node out feature by feature, in bins numbered anew without those that are empty.
+    """Transpose the rows of a node to feature-major order, renumbering bins without the empty ones.
 
     A feature that is constant in the node is left out, so small nodes have short histograms. Neighbouring
-    bins that have rows of one and the same class only can be merged: impurity is concave in the weight of
-    one class, so whatever the weights of rows and wherever in a tree, a cut between these bins is worse than
-    the better one of those before and behind them.
+    bins with rows of the same single class can be merged: impurity is concave in the weight of one class, so
+    for any row weights and at any depth, a split between them is worse than the better one of the splits at
+    their outer edges.
 
     Parameters
     ----------
@@ -71,22 +71,22 @@ def local_codes(
     rows : (n_rows,)
         The node's rows, the negative ones first.
     n_negative : int
-        How many of them are negative.
+        Number of negative rows.
     merge : bool
-        Whether to merge such bins.
+        Merge such bins.
     codes : (n_features, n_rows)
-        Written in as many rows as there are features that vary.
+        Written: one row per feature that varies.
     features : (n_features,)
-        Written: which feature each of them is.
+        Written: the global number of each feature that varies.
     offsets : (n_features + 1,)
-        Written: where the new bins of each of them begin in `lowest` and `highest`, and the end.
+        Written: start of each one's new bins in `lowest` and `highest`, and the end.
     lowest, highest : (n_features * 256,)
-        Written: the first and the last of the bins before that each new bin is made of.
+        Written: first and last of the old bins merged into each new bin.
 
     Returns
     -------
     int
-        How many features vary.
+        Number of features that vary.
     """
     n_rows, n_features = len(rows), binned.shape[1]
     for begin in range(0, n_rows, ROW_BLOCK):
@@ -122,7 +122,7 @@ def number_bins(
     Returns
     -------
     int
-        The end of what is written in `lowest` and `highest`, beginning at `first`.
+        End of the entries written to `lowest` and `highest` from `first` on.
     """
     end = first
     kind_before = 0
@@ -152,7 +152,7 @@ def add_rows(
     order : (n_rows,)
         The rows to add.
     features, places : (n_features,)
-        The features, and where their bins begin in `out`.
+        The features, and the start of their bins in `out`.
     """
     if len(features) == 4:
         add_to_four(
@@ -190,7 +190,7 @@ def add_to_four(
 ) -> None:
     """Add the amounts of some rows to the bins of four features.
 
-    Where many rows share a bin, every sum waits for the one before: four at a time wait together.
+    Additions to the same bin depend on one another; interleaving four features hides that latency.
     """
     for i in range(len(order)):
         row = order[i]

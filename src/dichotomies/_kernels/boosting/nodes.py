@@ -1,17 +1,17 @@
 """Boosting small trees at many nodes of a class tree.
 
-Rows stand in the order of the leaves of the class tree, so that every node has a range of them, its left side
-first. Weights become integers before they are summed up, so the result does not depend on that order.
+Rows are sorted by leaf of the class tree: the rows of every node are contiguous, its left side first.
+Weights are converted to fixed point before they are summed, so the result does not depend on that order.
 """
 
 import numpy as np
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-from dichotomies._kernels.boosting.adaboost import reweigh
-from dichotomies._kernels.boosting.ensembles import GRADIENT, Bins, Boosting, Ensembles, Names
-from dichotomies._kernels.boosting.gradient import descend
+from dichotomies._kernels.boosting.adaboost import fit_adaboost
+from dichotomies._kernels.boosting.ensembles import GRADIENT, Bins, Boosting, Ensembles, LocalToGlobal
+from dichotomies._kernels.boosting.gradient import fit_gradient_boosting
 from dichotomies._kernels.boosting.histograms import local_codes
-from dichotomies._kernels.boosting.trees import Rows, room_for_tree
+from dichotomies._kernels.boosting.trees import BinnedRows, allocate_tree
 from dichotomies._kernels.compile import kernel
 
 
@@ -28,7 +28,7 @@ def boost_nodes(
     boosting: Boosting,
     out: Ensembles,
 ) -> None:
-    """Train the ensembles of some nodes, each on its rows that weigh something and are not left out.
+    """Train the ensembles of some nodes, each on its rows of positive weight outside the fold left out.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def boost_nodes(
     left_out : int
         The fold to leave out; -1 for none.
     begin, split, end : (n_nodes,)
-        Each node's range of rows, and where its right side begins.
+        Each node's range of rows, and the start of its right side.
     left_is_positive : (n_nodes,)
     """
     for k in range(len(begin)):
@@ -57,7 +57,7 @@ def boost_nodes(
 
 @kernel
 def chosen_rows(weight: FloatArray, fold: IntArray, left_out: int, begin: int, end: int) -> IntArray:
-    """Rows of a range that weigh something and are not left out."""
+    """Rows of a range with positive weight outside the fold left out."""
     rows = np.empty(end - begin, dtype=np.int64)
     n = 0
     for i in range(begin, end):
@@ -86,17 +86,17 @@ def boost(
         np.empty(256 * n_features, dtype=np.int64),
         np.empty(256 * n_features, dtype=np.int64),
     )
-    # a cut that is best but leaves too few rows in a leaf does not count, so the others have to be seen
+    # with a minimum leaf size the best split may be forbidden, so the others must be available
     merge = boosting.kind != GRADIENT and boosting.min_rows == 1
     n_varying = local_codes(
         bins.codes, taken, len(negative), merge, codes, features, offsets, first_bin, last_bin
     )
-    names = Names(features, offsets, first_bin, last_bin, taken, bins)
+    to_global = LocalToGlobal(features, offsets, first_bin, last_bin, taken, bins)
     n_channels = 2 if boosting.min_rows == 1 else 3
     amounts = np.ones((3, len(taken)), dtype=np.int64)
-    rows = Rows(codes[:n_varying], offsets[: n_varying + 1], len(negative), amounts)
-    tree = room_for_tree(boosting.max_depth, len(taken), offsets[n_varying], n_channels)
+    rows = BinnedRows(codes[:n_varying], offsets[: n_varying + 1], len(negative), amounts)
+    tree = allocate_tree(boosting.max_depth, len(taken), offsets[n_varying], n_channels)
     if boosting.kind == GRADIENT:
-        descend(rows, names, weight[taken], boosting, tree, k, out)
+        fit_gradient_boosting(rows, to_global, weight[taken], boosting, tree, k, out)
     else:
-        reweigh(rows, names, weight[taken], boosting, tree, k, out)
+        fit_adaboost(rows, to_global, weight[taken], boosting, tree, k, out)

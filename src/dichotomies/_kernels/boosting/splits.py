@@ -1,8 +1,8 @@
-"""The best cut of one feature, by Gini impurity or by a Newton step's gain.
+"""The best split of one feature, by Gini impurity or by the gain of a Newton step.
 
-Three passes over the bins: sums up to each bin, the score of the cut behind each, which vector instructions
-work out for several bins at once, and the best of these. A later candidate must be better by more than
-rounding, so that among equals the feature looked at first and the lowest cut win.
+Three passes over the bins: cumulative sums, the score of the split after each bin (vectorised), and the best
+score. A later candidate must be better by more than rounding, so that ties go to the feature tried first and
+to the lowest threshold.
 """
 
 from typing import NamedTuple
@@ -12,25 +12,25 @@ import numpy as np
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 
-#: What is within this part of the best is as good.
-EQUAL = 1e-13
+#: Relative difference up to which two scores are tied.
+TIE_TOLERANCE = 1e-13
 
-#: Keeps a Newton step finite where no row has a curvature, as in scikit-learn.
-LEAST_HESSIAN = 1e-15
+#: Keeps a Newton step finite where the Hessian is 0, as in scikit-learn.
+HESSIAN_EPSILON = 1e-15
 
-#: The most bins a feature can have.
+#: Largest number of bins of a feature.
 MAX_BINS = 256
 
 
-class Room(NamedTuple):
-    """Room for the cuts of one feature.
+class SplitWorkspace(NamedTuple):
+    """Scratch memory for the splits of one feature.
 
     Attributes
     ----------
     first, second : (MAX_BINS,)
-        The two amounts, summed up to each bin.
+        Cumulative sums of the two amounts.
     score : (MAX_BINS,)
-        How good the cut behind each bin is; never negative.
+        Score of the split after each bin; never negative.
     """
 
     first: IntArray
@@ -39,64 +39,64 @@ class Room(NamedTuple):
 
 
 @kernel
-def room_for_cuts() -> Room:
-    """Room, to be used again and again."""
+def allocate_workspace() -> SplitWorkspace:
+    """Allocate a workspace, which is reused for all features and trees."""
     first, second = np.empty(MAX_BINS, dtype=np.int64), np.empty(MAX_BINS, dtype=np.int64)
-    return Room(first, second, np.empty(MAX_BINS))
+    return SplitWorkspace(first, second, np.empty(MAX_BINS))
 
 
 @kernel
-def gini_cut(
+def gini_split(
     negative: IntArray,
     positive: IntArray,
     counts: IntArray,
     totals: IntArray,
     min_rows: int,
     best: float,
-    room: Room,
+    workspace: SplitWorkspace,
 ) -> int:
-    """The cut that leaves the least Gini impurity on its two sides.
+    """Find the split that minimises the Gini impurity of its two sides.
 
     With weights a and b of the two classes on a side of weight w = a + b, the weighted impurity is
-    ``2ab / w``. The score is the weight less the impurity of both sides.
+    ``2ab / w``. The score is the weight minus the impurity of both sides.
 
     Parameters
     ----------
     negative, positive : (n_bins,)
         Weight of either class in each bin, positive where the bin has a row of it.
     counts : (n_bins,)
-        Rows in each bin; looked at only where `min_rows` is more than 1.
+        Rows in each bin; read only if `min_rows` is more than 1.
     totals : (2,)
         Weight of either class.
     best : float
         The score to beat.
-    room : Room
-        Overwritten; the score of the cut can be read from it.
+    workspace : SplitWorkspace
+        Overwritten; holds the score of the split afterwards.
 
     Returns
     -------
     int
-        The last bin left of the cut, which has rows; -1 if no cut is better than `best`.
+        The last nonempty bin left of the split; -1 if no split is better than `best`.
     """
-    begin, end = cuts_between_rows(negative, positive)
+    begin, end = nonempty_splits(negative, positive)
     if min_rows > 1:
-        begin, end = cuts_leaving(counts, min_rows, 1.0)
+        begin, end = splits_with_at_least(counts, min_rows, 1.0)
     if begin >= end:
         return -1
-    sum_up(negative, positive, end, room)
-    left_negative, left_positive = room.first[begin:end], room.second[begin:end]
-    score = room.score[begin:end]
+    cumulate(negative, positive, end, workspace)
+    left_negative, left_positive = workspace.first[begin:end], workspace.second[begin:end]
+    score = workspace.score[begin:end]
     all_negative, all_positive = float(totals[0]), float(totals[1])
     for i in range(end - begin):
         a, b = float(left_negative[i]), float(left_positive[i])
         c, d = all_negative - a, all_positive - b
         left, right = a + b, c + d
         score[i] = (left + right) - 2.0 * ((a * b) * right + (c * d) * left) / (left * right)
-    return first_of_best(score, begin, best)
+    return first_best(score, begin, best)
 
 
 @kernel
-def newton_cut(
+def newton_split(
     gradients: IntArray,
     hessians: IntArray,
     counts: IntArray,
@@ -106,34 +106,38 @@ def newton_cut(
     l2_regularization: float,
     min_hessian: float,
     best: float,
-    room: Room,
+    workspace: SplitWorkspace,
 ) -> int:
-    """The cut with the largest gain of a Newton step on either side, ``g^2 / (h + l2)`` summed over both.
+    """Find the split with the largest gain of Newton steps, ``g^2 / (h + l2)`` summed over both sides.
 
     Equation 7 of Chen & Guestrin, *XGBoost* (2016), without its constant factor and the term of the parent.
-    Parameters as in `gini_cut`; `unit` is what one step of the integers stands for.
+    Parameters as in `gini_split`; `unit` is the value of the integer 1 in fixed point.
     """
-    begin, end = cuts_leaving(hessians, min_hessian, unit)
+    begin, end = splits_with_at_least(hessians, min_hessian, unit)
     if min_rows > 1:
-        begin_by_rows, end_by_rows = cuts_leaving(counts, min_rows, 1.0)
+        begin_by_rows, end_by_rows = splits_with_at_least(counts, min_rows, 1.0)
         begin, end = max(begin, begin_by_rows), min(end, end_by_rows)
     if begin >= end:
         return -1
-    sum_up(gradients, hessians, end, room)
-    gradient, hessian, score = room.first[begin:end], room.second[begin:end], room.score[begin:end]
-    penalty = l2_regularization + LEAST_HESSIAN
+    cumulate(gradients, hessians, end, workspace)
+    gradient, hessian, score = (
+        workspace.first[begin:end],
+        workspace.second[begin:end],
+        workspace.score[begin:end],
+    )
+    penalty = l2_regularization + HESSIAN_EPSILON
     all_gradients, all_hessians = totals[0], totals[1]
     for i in range(end - begin):
-        # integers are subtracted without rounding, which counts where one side has nearly all
+        # subtracting integers avoids rounding errors if one side has nearly all of the weight
         g, e = unit * gradient[i], unit * (all_gradients - gradient[i])
         h, k = unit * hessian[i] + penalty, unit * (all_hessians - hessian[i]) + penalty
         score[i] = (g * g * k + e * e * h) / (h * k)
-    return first_of_best(score, begin, best)
+    return first_best(score, begin, best)
 
 
 @kernel
-def cuts_between_rows(negative: IntArray, positive: IntArray) -> tuple[int, int]:
-    """The range of cuts, each named by the bin before it, with rows on both sides."""
+def nonempty_splits(negative: IntArray, positive: IntArray) -> tuple[int, int]:
+    """Range of splits with rows on both sides; a split is identified by the bin before it."""
     begin, end = 0, len(negative) - 1
     while begin < end and negative[begin] + positive[begin] == 0:
         begin += 1
@@ -143,8 +147,8 @@ def cuts_between_rows(negative: IntArray, positive: IntArray) -> tuple[int, int]
 
 
 @kernel
-def cuts_leaving(amounts: IntArray, least: float, unit: float) -> tuple[int, int]:
-    """The range of cuts with at least so much on both sides."""
+def splits_with_at_least(amounts: IntArray, least: float, unit: float) -> tuple[int, int]:
+    """Range of splits with at least `least` on both sides."""
     begin, end = 0, len(amounts) - 1
     left, right = amounts[begin], amounts[end]
     while begin < end and unit * left < least:
@@ -157,29 +161,29 @@ def cuts_leaving(amounts: IntArray, least: float, unit: float) -> tuple[int, int
 
 
 @kernel
-def sum_up(first: IntArray, second: IntArray, end: int, room: Room) -> None:
-    """Write the sums of both amounts up to each of the first bins."""
+def cumulate(first: IntArray, second: IntArray, end: int, workspace: SplitWorkspace) -> None:
+    """Write the cumulative sums of both amounts over the first bins."""
     first_sum, second_sum = np.int64(0), np.int64(0)
     for b in range(end):
         first_sum += first[b]
         second_sum += second[b]
-        room.first[b] = first_sum
-        room.second[b] = second_sum
+        workspace.first[b] = first_sum
+        workspace.second[b] = second_sum
 
 
 @kernel
-def first_of_best(score: FloatArray, begin: int, best: float) -> int:
-    """The first cut that is as good as the best, or -1 if that is not better than what was found before."""
-    # numbers that are not negative are ordered as their bits are, and integers are compared many at a time
+def first_best(score: FloatArray, begin: int, best: float) -> int:
+    """Return the first split that is tied with the best, or -1 if that does not beat `best`."""
+    # nonnegative floats are ordered as their bits, and integer maxima are vectorised
     bits = score.view(np.int64)
-    highest = np.float64(best * (1.0 + EQUAL)).view(np.int64)
+    highest = np.float64(best * (1.0 + TIE_TOLERANCE)).view(np.int64)
     limit = highest
     for i in range(len(bits)):
         highest = max(highest, bits[i])
     if highest == limit:
         return -1
     found = np.int64(highest)
-    least = found.view(np.float64) / (1.0 + EQUAL)
+    least = found.view(np.float64) / (1.0 + TIE_TOLERANCE)
     i = 0
     while score[i] < least:
         i += 1

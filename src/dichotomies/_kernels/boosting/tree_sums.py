@@ -1,8 +1,7 @@
 """Sums of the values of boosted trees, a block of rows at a time.
 
-A feature is compared with thresholds as an integer: the number of thresholds of that feature, among those of
-all trees, that it is above. Rows of a block go through a tree side by side, one comparison of the tree at a
-time, which vector instructions do for many rows at once.
+A feature value is replaced by its rank: the number of its feature's thresholds, over all trees, below it.
+All rows of a block go through a tree together, one node of the tree at a time, which is vectorised.
 """
 
 from typing import Any
@@ -25,16 +24,16 @@ def rank_columns(
     offsets: IntArray,
     out: npt.NDArray[Any],
 ) -> None:
-    """Write how many of its thresholds each feature is above.
+    """Write the rank of each feature value: the number of thresholds that it exceeds.
 
     Parameters
     ----------
     X : (n_all_rows, n_features)
     rows : (n_rows,)
     features : (n_used,)
-        The features that trees look at.
+        The features that the trees use.
     thresholds, offsets
-        Those of feature ``features[u]``, ascending, are ``thresholds[offsets[u]:offsets[u + 1]]``.
+        Thresholds of feature ``features[u]``, ascending: ``thresholds[offsets[u]:offsets[u + 1]]``.
     out : (n_used, n_rows or more)
     """
     for u in range(len(features)):
@@ -59,7 +58,7 @@ def walk_tree(
     rank: npt.NDArray[Any],
     place: npt.NDArray[np.uint16],
 ) -> None:
-    """Write where in a tree, numbered as a heap, each row of a block ends."""
+    """Write the leaf of a tree, numbered as a heap, that each row of a block reaches."""
     n_rows = ranks.shape[1]
     place[:] = 0
     for node in range(len(column)):
@@ -86,7 +85,7 @@ def sum_trees(
     scale: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Score every row at every node: ``base + scale * (sum of the values of the leaves)``.
+    """Score every row at every node: ``base + scale * (sum of leaf values)``.
 
     Parameters
     ----------
@@ -94,10 +93,10 @@ def sum_trees(
     features, thresholds, offsets
         See `rank_columns`.
     column, rank : (n_trees, n_splits)
-        The feature of each split, as a place in `features`, and the rank of its threshold; -1 for none.
+        The feature of each split, as an index into `features` (-1 for none), and the rank of its threshold.
     value : (n_trees, n_places)
     tree_offsets : (n_nodes + 1,)
-        Where each node's trees begin, and the end.
+        Start of each node's trees, and the end.
     base, scale : (n_nodes,)
     out : (n_rows, n_nodes)
     """
@@ -132,7 +131,7 @@ def sum_trees_of_pairs(
     scale: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Score row ``rows[i]`` at node ``nodes[i]`` for the given pairs, those of a node one after another."""
+    """Score row ``rows[i]`` at node ``nodes[i]`` for the given pairs, sorted by node."""
     n_splits = feature.shape[1]
     for p in range(len(pairs)):
         pair = pairs[p]

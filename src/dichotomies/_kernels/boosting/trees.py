@@ -1,8 +1,8 @@
 """Growing one small decision tree on binned rows, level by level.
 
 Nodes of the tree are numbered as in a heap: the root is 0, the children of h are 2h + 1 and 2h + 2. The rows
-of a node are one segment of `order`. Of two siblings only the smaller is summed up row by row; the other's
-histogram is what that leaves of their parent's.
+of a node are one segment of `order`. Of two siblings, only the smaller one's histogram is summed over rows;
+the other's is the parent's histogram minus it.
 """
 
 from typing import NamedTuple
@@ -10,34 +10,34 @@ from typing import NamedTuple
 import numpy as np
 
 from dichotomies._common.typing import FloatArray, IntArray
-from dichotomies._kernels.boosting.feature_rounds import start_round
+from dichotomies._kernels.boosting.feature_order import first_and_step
 from dichotomies._kernels.boosting.histograms import Codes, add_rows
 from dichotomies._kernels.boosting.splits import (
-    LEAST_HESSIAN,
+    HESSIAN_EPSILON,
     MAX_BINS,
-    Room,
-    gini_cut,
-    newton_cut,
-    room_for_cuts,
+    SplitWorkspace,
+    allocate_workspace,
+    gini_split,
+    newton_split,
 )
 from dichotomies._kernels.compile import kernel
 
-#: So many features are summed up together.
-TOGETHER = 4
+#: Number of features whose histograms are summed together.
+FEATURE_BLOCK = 4
 
-#: Impurity that counts as none, as in scikit-learn.
+#: Impurity up to which a node counts as pure, as in scikit-learn.
 PURE = float(np.finfo(np.float64).eps)
 
 
-class Rows(NamedTuple):
-    """The binned rows of one training set, and what is summed up over them.
+class BinnedRows(NamedTuple):
+    """The binned rows of one training set, and the amounts summed in histograms.
 
     Attributes
     ----------
     codes : (n_features, n_rows)
         Local bins, those of the negative rows first.
     offsets : (n_features + 1,)
-        Where each feature's bins begin in a histogram, and the end.
+        Start of each feature's bins in a histogram, and the end.
     n_negative : int
         Number of negative rows.
     amounts : (3, n_rows)
@@ -52,14 +52,14 @@ class Rows(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """How a tree is grown.
+    """Parameters of growing a tree.
 
     Attributes
     ----------
     newton : bool
-        Whether cuts are judged by a Newton step's gain, or else by Gini impurity.
+        Score splits by the gain of a Newton step; otherwise by Gini impurity.
     unit : float
-        What one step of the integer gradients stands for.
+        Value of the integer 1 in fixed-point gradients.
     """
 
     max_depth: int
@@ -71,26 +71,26 @@ class Growth(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A tree, and the room it is grown in.
+    """A tree, and the memory it is grown in.
 
     Attributes
     ----------
     feature, last_bin, next_bin : (n_nodes,)
-        Local feature of each node's cut, -1 for a leaf; the last local bin on its left that has rows, and
-        the next on its right.
+        Local feature of each node's split, -1 for a leaf; the last nonempty local bin on its left, and the
+        next on its right.
     score : (n_nodes,)
-        How good the cut is.
+        Score of the split.
     begin, middle, end : (n_nodes,)
-        The node's rows are ``order[begin:end]``; the positive ones, if apart, begin at ``middle``.
+        The node's rows are ``order[begin:end]``; the positive ones begin at ``middle``.
     sums, sums_left : (n_nodes, 2)
-        The first two amounts, summed up over the node's rows and over those left of its cut.
-    order, aside : (n_rows,)
-        Row numbers by node, and room for half of them.
+        The first two amounts, summed over the node's rows and over those left of its split.
+    order, spare : (n_rows,)
+        Row numbers by node, and scratch for partitioning them.
     histograms : (2, n_leaves / 4, n_channels, n_bins)
-        Of the nodes of one level and the one before, in turns, as long as there is a level below to be cut.
-    of_few : (2, n_channels, TOGETHER * MAX_BINS)
-        Of two siblings below which nothing is cut, of a few features at a time.
-    room : Room
+        Histograms of the nodes of two consecutive levels, alternating; not used for the last level.
+    last_level : (2, n_channels, FEATURE_BLOCK * MAX_BINS)
+        Histograms of two siblings on the last level that is split, of one block of features at a time.
+    workspace : SplitWorkspace
     """
 
     feature: IntArray
@@ -103,15 +103,15 @@ class Tree(NamedTuple):
     sums: IntArray
     sums_left: IntArray
     order: IntArray
-    aside: IntArray
+    spare: IntArray
     histograms: IntArray
-    of_few: IntArray
-    room: Room
+    last_level: IntArray
+    workspace: SplitWorkspace
 
 
 @kernel
-def room_for_tree(max_depth: int, n_rows: int, n_bins: int, n_channels: int) -> Tree:
-    """Room for a tree, to be grown in again and again."""
+def allocate_tree(max_depth: int, n_rows: int, n_bins: int, n_channels: int) -> Tree:
+    """Allocate a tree, whose memory is reused for all trees of a node."""
     n = 2 ** (max_depth + 1) - 1
     n_stored = 2 ** max(max_depth - 2, 0)
     return Tree(
@@ -127,21 +127,21 @@ def room_for_tree(max_depth: int, n_rows: int, n_bins: int, n_channels: int) -> 
         np.empty(n_rows, dtype=np.int64),
         np.empty(n_rows, dtype=np.int64),
         np.empty((2, n_stored, n_channels, n_bins), dtype=np.int64),
-        np.empty((2, n_channels, TOGETHER * MAX_BINS), dtype=np.int64),
-        room_for_cuts(),
+        np.empty((2, n_channels, FEATURE_BLOCK * MAX_BINS), dtype=np.int64),
+        allocate_workspace(),
     )
 
 
 @kernel
-def grow_tree(rows: Rows, growth: Growth, number: int, tree: Tree) -> None:
-    """Grow a tree on all rows; its nodes without a feature, if they have rows, are its leaves.
+def grow_tree(rows: BinnedRows, growth: Growth, number: int, tree: Tree) -> None:
+    """Grow a tree on all rows; nonempty nodes without a feature are its leaves.
 
-    The number of the tree decides which of several equally good features is taken.
+    Ties between features are broken by the number of the tree, see `feature_order`.
     """
     tree.feature[:] = -1
     tree.begin[:] = 0
     tree.end[:] = 0
-    plant(rows, growth, number, tree)
+    init_root(rows, growth, number, tree)
     for level in range(growth.max_depth):
         first = 2**level - 1
         here = tree.histograms[level % 2]
@@ -149,17 +149,17 @@ def grow_tree(rows: Rows, growth: Growth, number: int, tree: Tree) -> None:
         for node in range(first, 2 * first + 1):
             if tree.feature[node] < 0:
                 continue
-            divide(rows, tree, node)
+            partition_rows(rows, tree, node)
             if level + 1 < growth.max_depth:
                 is_last = level + 2 == growth.max_depth
                 child = 2 * (node - first)
-                children = tree.of_few if is_last else below[child : child + 2]
+                children = tree.last_level if is_last else below[child : child + 2]
                 search_children(rows, growth, number, tree, node, here[node - first], children, is_last)
 
 
 @kernel
-def plant(rows: Rows, growth: Growth, number: int, tree: Tree) -> None:
-    """Make the root, and find its cut."""
+def init_root(rows: BinnedRows, growth: Growth, number: int, tree: Tree) -> None:
+    """Initialise the root and find its split."""
     n_rows = rows.codes.shape[1]
     for i in range(n_rows):
         tree.order[i] = i
@@ -174,22 +174,22 @@ def plant(rows: Rows, growth: Growth, number: int, tree: Tree) -> None:
 
 @kernel
 def may_split(growth: Growth, tree: Tree, node: int) -> bool:
-    """Whether to look for a cut; if so, set what it has to beat."""
+    """Return True if a node may be split, and set the score that a split has to beat."""
     n_rows = tree.end[node] - tree.begin[node]
     a, b = float(tree.sums[node, 0]), float(tree.sums[node, 1])
     tree.score[node] = -1.0
     if growth.newton:
         a, b = growth.unit * a, growth.unit * b
-        # the root's value is 0, whatever its gradient
-        tree.score[node] = a * a / (b + growth.l2_regularization + LEAST_HESSIAN) if node > 0 else 0.0
+        # the value of the root is 0 for any gradient
+        tree.score[node] = a * a / (b + growth.l2_regularization + HESSIAN_EPSILON) if node > 0 else 0.0
     elif 2.0 * a * b <= PURE * (a + b) * (a + b):
         return False
     return bool(n_rows >= 2 * growth.min_rows)
 
 
 @kernel
-def divide(rows: Rows, tree: Tree, node: int) -> None:
-    """Hand the rows of a node to its children, each side in its order."""
+def partition_rows(rows: BinnedRows, tree: Tree, node: int) -> None:
+    """Partition the rows of a node between its children, keeping their order."""
     left, right = 2 * node + 1, 2 * node + 2
     codes, order, last = rows.codes[tree.feature[node]], tree.order, tree.last_bin[node]
     kept, moved = tree.begin[node], 0
@@ -202,9 +202,9 @@ def divide(rows: Rows, tree: Tree, node: int) -> None:
             order[kept] = row
             kept += 1
         else:
-            tree.aside[moved] = row
+            tree.spare[moved] = row
             moved += 1
-    order[kept : kept + moved] = tree.aside[:moved]
+    order[kept : kept + moved] = tree.spare[:moved]
     if tree.middle[node] == tree.end[node]:
         tree.middle[left], tree.middle[right] = kept, moved
     tree.middle[right] += kept
@@ -217,7 +217,7 @@ def divide(rows: Rows, tree: Tree, node: int) -> None:
 
 @kernel
 def search_children(
-    rows: Rows,
+    rows: BinnedRows,
     growth: Growth,
     number: int,
     tree: Tree,
@@ -226,9 +226,9 @@ def search_children(
     children: IntArray,
     is_last: bool,
 ) -> None:
-    """Find the cuts of both children of a node, and write their histograms.
+    """Find the splits of both children of a node, and write their histograms.
 
-    Where nothing below them is cut, there is room for a few features' bins only, and no need of more.
+    On the last level, `children` holds the bins of one block of features only.
     """
     left, right = 2 * node + 1, 2 * node + 2
     search_left, search_right = may_split(growth, tree, left), may_split(growth, tree, right)
@@ -247,40 +247,41 @@ def search_children(
 
 @kernel
 def search(
-    rows: Rows,
+    rows: BinnedRows,
     growth: Growth,
-    turn: tuple[int, int],
+    order_key: tuple[int, int],
     tree: Tree,
     siblings: tuple[int, int],
     wanted: tuple[bool, bool],
     histograms: tuple[IntArray, IntArray, IntArray],
     is_last: bool,
 ) -> None:
-    """Find the cuts of a node, whose rows are summed up, and of its sibling, which has the rest.
+    """Find the splits of a node, whose histogram is summed, and of its sibling, by subtraction.
 
-    What is called for every feature gets single arrays: handing on a whole tree takes longer than the work.
+    Functions called for every feature take single arrays, because passing a whole tree takes longer than the
+    work.
 
     Parameters
     ----------
-    turn : (number of the tree, node)
-        Decide the order of features.
+    order_key : (number of the tree, node)
+        Determines the order of features.
     siblings, wanted
-        The node and its sibling, and whether to find the cut of each.
+        The node and its sibling, and flags to find the split of each.
     histograms : (of the parent, of the node, of its sibling)
-        The last two are written; by `is_last` they have room for a few features only.
+        The last two are written; if `is_last`, they hold one block of features only.
     """
     (small, large), (parent, of_small, of_large) = siblings, histograms
     begin, middle, end = tree.begin[small], tree.middle[small], tree.end[small]
     first_rows = tree.order[begin : end if growth.newton else middle]
     second_rows = tree.order[begin if growth.newton else middle : end]
     all_rows = tree.order[begin:end]
-    codes, offsets, room = rows.codes, rows.offsets, tree.room
+    codes, offsets, workspace = rows.codes, rows.offsets, tree.workspace
     small_sums, large_sums = tree.sums[small], tree.sums[large]
     n_features, n_channels = len(offsets) - 1, len(of_small)
-    features, places = np.empty(TOGETHER, dtype=np.int64), np.empty(TOGETHER, dtype=np.int64)
-    f, step = start_round(offsets, turn[0], turn[1])
-    for done in range(0, n_features, TOGETHER):
-        n = min(TOGETHER, n_features - done)
+    features, places = np.empty(FEATURE_BLOCK, dtype=np.int64), np.empty(FEATURE_BLOCK, dtype=np.int64)
+    f, step = first_and_step(offsets, order_key[0], order_key[1])
+    for done in range(0, n_features, FEATURE_BLOCK):
+        n = min(FEATURE_BLOCK, n_features - done)
         for j in range(n):
             f = (f + step) % n_features
             features[j], places[j] = f, j * MAX_BINS if is_last else offsets[f]
@@ -294,9 +295,9 @@ def search(
             if wanted[0]:
                 first, second = of_small[0][a : a + width], of_small[1][a : a + width]
                 counts = of_small[n_channels - 1][a : a + width]
-                last = best_cut(growth, first, second, counts, small_sums, tree.score[small], room)
+                last = best_split(growth, first, second, counts, small_sums, tree.score[small], workspace)
                 if last >= 0:
-                    keep(growth, tree, small, features[j], last, first, second)
+                    record_split(growth, tree, small, features[j], last, first, second)
             if wanted[1]:
                 b = offsets[features[j]]
                 for channel in range(n_channels):
@@ -307,24 +308,24 @@ def search(
                     )
                 first, second = of_large[0][a : a + width], of_large[1][a : a + width]
                 counts = of_large[n_channels - 1][a : a + width]
-                last = best_cut(growth, first, second, counts, large_sums, tree.score[large], room)
+                last = best_split(growth, first, second, counts, large_sums, tree.score[large], workspace)
                 if last >= 0:
-                    keep(growth, tree, large, features[j], last, first, second)
+                    record_split(growth, tree, large, features[j], last, first, second)
 
 
 @kernel
-def best_cut(
+def best_split(
     growth: Growth,
     first: IntArray,
     second: IntArray,
     counts: IntArray,
     totals: IntArray,
     best: float,
-    room: Room,
+    workspace: SplitWorkspace,
 ) -> int:
-    """The last bin left of the best cut of a feature, -1 if none is better than `best`."""
+    """Return the last bin left of the best split of a feature, -1 if none is better than `best`."""
     if growth.newton:
-        return newton_cut(
+        return newton_split(
             first,
             second,
             counts,
@@ -334,33 +335,33 @@ def best_cut(
             growth.l2_regularization,
             growth.min_hessian,
             best,
-            room,
+            workspace,
         )
-    return gini_cut(first, second, counts, totals, growth.min_rows, best, room)
+    return gini_split(first, second, counts, totals, growth.min_rows, best, workspace)
 
 
 @kernel
-def keep(
+def record_split(
     growth: Growth, tree: Tree, node: int, feature: int, last: int, first: IntArray, second: IntArray
 ) -> None:
-    """Cut a node by this feature, behind that bin."""
+    """Record the split of a node by this feature, after this bin."""
     following = last + 1
     while not growth.newton and first[following] + second[following] == 0:
         following += 1
     tree.feature[node], tree.last_bin[node], tree.next_bin[node] = feature, last, following
-    tree.score[node] = tree.room.score[last]
-    tree.sums_left[node, 0], tree.sums_left[node, 1] = tree.room.first[last], tree.room.second[last]
+    tree.score[node] = tree.workspace.score[last]
+    tree.sums_left[node, 0], tree.sums_left[node, 1] = tree.workspace.first[last], tree.workspace.second[last]
 
 
 @kernel
 def clear(histogram: IntArray, begin: int, end: int) -> None:
-    """Empty some bins."""
+    """Set some bins to 0."""
     for channel in range(len(histogram)):
         histogram[channel][begin:end] = 0
 
 
 @kernel
 def subtract(whole: IntArray, part: IntArray, out: IntArray) -> None:
-    """Write what a part leaves of the whole."""
+    """Write ``whole - part``."""
     for b in range(len(whole)):
         out[b] = whole[b] - part[b]

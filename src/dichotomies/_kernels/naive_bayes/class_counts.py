@@ -29,9 +29,9 @@ def dense_group_sums(
     rows, weight : (n_rows,)
         Row numbers sorted by group, and the weight of each.
     offsets : (n_groups + 1,)
-        Where each group begins in `rows`, and the end.
+        Start of each group in `rows`, and the end.
     out : (n_groups, n_features)
-        Zero before.
+        Must be zero on entry.
     """
     for group in range(first, last):
         for i in range(offsets[group], offsets[group + 1]):
@@ -59,10 +59,10 @@ def sum_active(
     Parameters
     ----------
     sizes : (n_groups,)
-        Written: the number of features that are other than zero in some row of each group.
+        Written: the number of features that are nonzero in some row of each group.
     entry_of : (n_features,)
-        Scratch; less than 0 before.
-    feature, count : (room,)
+        Scratch; must be negative on entry.
+    feature, count : (capacity,)
         Written: features of a group in the order in which they first occur, and their weighted sums.
     """
     end = 0

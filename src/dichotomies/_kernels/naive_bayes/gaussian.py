@@ -1,4 +1,4 @@
-"""Gaussian naive Bayes at the nodes of a tree: scores as quadratic functions, and of whom to ask them."""
+"""Gaussian naive Bayes at the nodes of a tree: scores as quadratic functions, and their evaluation."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Quadratic(NamedTuple):
 
 @kernel
 def row_of(scores: Quadratic, k: int) -> Quadratic:
-    """The score of one node."""
+    """Return the terms of one node."""
     return Quadratic(scores.center[k], scores.square[k], scores.linear[k])
 
 
 @vector_kernel
-def halve_precisions(moment: FloatArray, weight: float, floor: float, out: FloatArray) -> None:
-    """Write half the inverse of each variance, to which `floor` is added."""
+def half_precisions(moment: FloatArray, weight: float, floor: float, out: FloatArray) -> None:
+    """Write half the inverse of each variance plus `floor`."""
     for j in range(len(out)):
         out[j] = 0.5 / (moment[j] / weight + floor)
 
@@ -49,10 +49,9 @@ def difference_of_squares(
 ) -> float:
     """Write ``other_half * (x - other_mean)**2 - half * (x - mean)**2`` as a function of ``x - center``.
 
-    The center is the mean of the steeper square, of which neither a linear nor a constant term is left. That
-    way no term is more than a few times the larger of the two squares, wherever `x` is: what they lose to
-    rounding is what the squares themselves lose. Short loops, since those over many arrays do not become
-    vector instructions.
+    The center is the mean of the steeper square, which then has no linear or constant term. No term exceeds
+    a few times the larger of the two squares, for any `x`, so rounding errors are no larger than those of
+    the squares. Loops are kept short, because loops over many arrays are not vectorised.
 
     Returns
     -------
@@ -84,7 +83,7 @@ def node_parameters(
     out: Quadratic,
     constant: FloatArray,
 ) -> None:
-    """Write what scores each node, zero where it is not trained.
+    """Write the quadratic terms of each node, zero where it is not trained.
 
     Parameters
     ----------
@@ -93,7 +92,7 @@ def node_parameters(
     floor : (n_nodes,)
         Added to the variances of a node.
     constant : (n_nodes,)
-        Written: all of the log-odds that does not depend on the features, but for the prior.
+        Written: the constant term of the log-odds without the prior.
     """
     n_features = out.center.shape[1]
     half, other_half = np.empty(n_features), np.empty(n_features)
@@ -104,15 +103,15 @@ def node_parameters(
             row.center[:] = row.square[:] = row.linear[:] = 0.0
             continue
         a, b = child_moments(left[k], leaves, nodes), child_moments(right[k], leaves, nodes)
-        halve_precisions(a.moment, a.total[0], floor[k], half)
-        halve_precisions(b.moment, b.total[0], floor[k], other_half)
+        half_precisions(a.moment, a.total[0], floor[k], half)
+        half_precisions(b.moment, b.total[0], floor[k], other_half)
         constant[k] = 0.5 * (sum_of_logs(half) - sum_of_logs(other_half))
         constant[k] += difference_of_squares(a.mean, b.mean, half, other_half, row)
 
 
 @vector_kernel
 def score_one(x: Matrix, node: Quadratic) -> float:
-    """What the features of a row say at a node."""
+    """Score a row at a node, without the constant."""
     center, square, linear = node
     total = 0.0
     for j in range(len(center)):
@@ -125,7 +124,7 @@ def score_one(x: Matrix, node: Quadratic) -> float:
 def score_four(
     a: Matrix, b: Matrix, c: Matrix, d: Matrix, node: Quadratic
 ) -> tuple[float, float, float, float]:
-    """`score_one` of four rows, so that the node is read once."""
+    """Score four rows as `score_one` does, reading the node once."""
     center, square, linear = node
     total_a = total_b = total_c = total_d = 0.0
     for j in range(len(center)):
@@ -158,7 +157,7 @@ def score_rows(
     shift: int,
     out: FloatArray,
 ) -> None:
-    """Score the rows at some places of `row_order`, and write to places shifted by so much."""
+    """Score the rows at `places` of `row_order`, and write them to ``places + shift`` of `out`."""
     last = len(places) - len(places) % 4
     for i in range(0, last, 4):
         a, b, c, d = places[i], places[i + 1], places[i + 2], places[i + 3]
@@ -187,18 +186,18 @@ def score_own_rows(
     last: int,
     out: FloatArray,
 ) -> None:
-    """Score the rows of one fold and of leaves `first` to `last` at the nodes above; others are left alone.
+    """Score the rows of one fold and of leaves `first` to `last` at all their ancestors.
 
-    Leaf by leaf, because its rows then stay in the processor, as do most of the nodes above the leaf before.
+    Leaves are scored one by one, so that their rows and most of their ancestors stay in cache.
 
     Parameters
     ----------
     row_order : (n_rows,)
-        Row numbers sorted by leaf; `leaf_offset` says where each leaf's begin.
+        Row numbers sorted by leaf, delimited by `leaf_offset`.
     leaf_parent, parent : (n_leaves,), (n_nodes,)
         The node above, -1 above the root.
     pair_of_place : (n_nodes,)
-        What to add to a place in `row_order` to have that of the row's score at a node in `out`.
+        Offset from a place in `row_order` to the place of the row's score at a node in `out`.
     """
     for leaf in range(first, last):
         mine = np.empty(leaf_offset[leaf + 1] - leaf_offset[leaf], np.intp)
@@ -222,8 +221,8 @@ def expand(
 ) -> None:  # fmt: skip
     """Write the coefficients of each node's score as a quadratic function of features less a common shift.
 
-    Where a center is so many standard deviations away from the shift that the terms would cancel to rounding
-    errors, the feature is left out and counted; see `add_steep`.
+    A feature whose center is too many standard deviations from the shift, so that expanded terms would cancel
+    to rounding errors, is left out and counted; see `add_steep`.
 
     Parameters
     ----------
@@ -234,7 +233,7 @@ def expand(
     constant : (n_nodes,)
         Added to.
     n_steep : (n_features,)
-        Written: how many features of nodes were left out.
+        Written: the number of nodes at which each feature was left out.
     """
     for j in range(len(shift)):
         n_steep[j] = 0
@@ -251,7 +250,7 @@ def expand(
 
 @kernel
 def is_steep(away: float, square: float, linear: float, steepest: float) -> bool:
-    """Whether a term is too large to be expanded around a point that is `away` from its center."""
+    """Return True if a term is too large to be expanded at distance `away` from its center."""
     return max(abs(square * away), abs(linear)) * abs(away) > steepest
 
 
@@ -259,7 +258,7 @@ def is_steep(away: float, square: float, linear: float, steepest: float) -> bool
 def list_steep(
     scores: Quadratic, shift: FloatArray, steepest: float, offsets: IntArray, node: IntArray, steep: Quadratic
 ) -> None:
-    """Write what `expand` left out, feature by feature."""
+    """Write the terms that `expand` left out, feature by feature."""
     for j in range(len(shift)):
         place = offsets[j]
         for k in range(len(scores.center)):
@@ -272,7 +271,7 @@ def list_steep(
 
 @kernel
 def add_steep(X: Matrix, offsets: IntArray, node: IntArray, steep: Quadratic, out: FloatArray) -> None:
-    """Add what `expand` left out to the scores (n_rows, n_nodes)."""
+    """Add the terms that `expand` left out to the scores (n_rows, n_nodes)."""
     center, square, linear = steep
     for i in range(len(X)):
         row = out[i]

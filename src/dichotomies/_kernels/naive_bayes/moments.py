@@ -38,11 +38,11 @@ def group_moments(
     Parameters
     ----------
     rows, weight : (n_rows,)
-        Row numbers sorted by group, and the weight of each, more than 0.
+        Row numbers sorted by group, and the weight of each, greater than 0.
     offsets : (n_groups + 1,)
-        Where each group begins in `rows`, and the end.
+        Start of each group in `rows`, and the end.
     out : Moments
-        Of all groups, zero before.
+        Of all groups; must be zero on entry.
     """
     total, mean, moment = out
     for group in range(first, last):
@@ -72,20 +72,20 @@ def add_squares(weight: float, x: Matrix, center: FloatArray, out: FloatArray) -
 
 
 @kernel
-def part_of(moments: Moments, i: int) -> Moments:
-    """The moments of one group."""
+def group_of(moments: Moments, i: int) -> Moments:
+    """Return the moments of one group."""
     return Moments(moments.total[i : i + 1], moments.mean[i], moments.moment[i])
 
 
 @kernel
 def child_moments(child: int, leaves: Moments, nodes: Moments) -> Moments:
-    """The moments of a child, ``~position`` where it is a leaf."""
-    return part_of(leaves, ~child) if child < 0 else part_of(nodes, child)
+    """Return the moments of a child, ``~position`` where it is a leaf."""
+    return group_of(leaves, ~child) if child < 0 else group_of(nodes, child)
 
 
 @kernel
-def absorb(group: Moments, into: Moments, i: int) -> None:
-    """Combine a group into group `i` of others, of which only the weight counts if it is 0."""
+def combine_into(group: Moments, into: Moments, i: int) -> None:
+    """Combine a group into group `i` of others, whose mean and moment are ignored if its weight is 0."""
     weight, before = group.total[0], into.total[i]
     mean, moment, into_mean, into_moment = group.mean, group.moment, into.mean[i], into.moment[i]
     both = weight + before
@@ -103,12 +103,12 @@ def absorb(group: Moments, into: Moments, i: int) -> None:
 
 @kernel
 def leaf_moments(n_folds: int, left_out: int, groups: Moments, leaves: Moments) -> None:
-    """Combine the folds of each leaf, but for one; group ``leaf * n_folds + fold``."""
+    """Combine all folds but one of each leaf; group ``leaf * n_folds + fold``."""
     leaves.total[:] = 0.0
     for leaf in range(len(leaves.total)):
         for fold in range(n_folds):
             if fold != left_out:
-                absorb(part_of(groups, leaf * n_folds + fold), leaves, leaf)
+                combine_into(group_of(groups, leaf * n_folds + fold), leaves, leaf)
 
 
 @kernel
@@ -116,5 +116,5 @@ def node_moments(left: IntArray, right: IntArray, leaves: Moments, nodes: Moment
     """Combine the children of each node, from the leaves up."""
     nodes.total[:] = 0.0
     for k in range(len(left) - 1, -1, -1):
-        absorb(child_moments(left[k], leaves, nodes), nodes, k)
-        absorb(child_moments(right[k], leaves, nodes), nodes, k)
+        combine_into(child_moments(left[k], leaves, nodes), nodes, k)
+        combine_into(child_moments(right[k], leaves, nodes), nodes, k)

@@ -1,8 +1,7 @@
-"""Naive Bayes at the nodes of a tree, where each node has seen few of the features.
+"""Weights of naive Bayes at nodes where few of the features are active.
 
-The weight of a feature at a node follows from its counts on the two sides. All features that a node has not
-seen have the same weight there, the background; what is computed here is how far the weights of the others
-are from it.
+The weight of a feature at a node follows from its counts on the two sides. All inactive features of a node
+have the same weight, the background; active features are stored as their weight minus the background.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ MULTINOMIAL = 0  # also ComplementNB: the complement of one side is the other si
 NORMALISED = 1  # ComplementNB(norm=True)
 BERNOULLI = 2
 
-ROUNDING = 1e-9  # a count may exceed the rows it was counted in by this part of them
+ROUNDING = 1e-9  # relative rounding error by which a count may exceed its number of rows
 
 
 @kernel
 def above_background(
     rule: int, left: float, right: float, alpha: float, of_left: float, of_right: float
 ) -> float:
-    """How far a feature's weight is from that of a feature that neither side has seen.
+    """Compute a feature's weight minus the background.
 
     Parameters
     ----------
     left, right : float
         The feature's counts.
     of_left, of_right : float
-        What the rule must know of the sides: for Bernoulli their numbers of rows, for the normalised
-        complement the sum of all logarithms of each; see `tally`.
+        Totals of the sides that the rule needs: for Bernoulli their numbers of rows, for the normalised
+        complement the sum of all log-probabilities; see `log_increment`.
     """
     if rule == MULTINOMIAL:
         return float(np.log((left + alpha) / (right + alpha)))
@@ -50,16 +49,16 @@ def above_background(
 
 @kernel
 def absent(count: float, rows: float) -> float:
-    """Rows without the feature; sums of weights in another order may differ by a rounding error."""
+    """Weight of the rows without the feature; a negative rounding error is raised to 0."""
     rest = rows - count
     return 0.0 if -ROUNDING * rows < rest < 0.0 else rest
 
 
 @kernel
-def tally(rule: int, count: float, alpha: float, of_side: float) -> float:
-    """What an active feature adds to a side's sum over all features, beyond an inactive one.
+def log_increment(rule: int, count: float, alpha: float, of_side: float) -> float:
+    """Compute by how much an active feature raises a side's sum over features, relative to an inactive one.
 
-    Of ``log P(feature)`` for the normalised complement, of ``log P(no feature)`` for Bernoulli.
+    The sum is of ``log P(feature)`` for the normalised complement, of ``log P(no feature)`` for Bernoulli.
     """
     if rule == NORMALISED:
         return float(np.log1p(count / alpha))
@@ -76,12 +75,12 @@ def make_weights(
     of_side: FloatArray,
     out: FloatArray,
 ) -> tuple[float, float]:
-    """Write how far the weights of a node's active features are from the background, given their counts.
+    """Write the weights of a node's active features minus the background, given their counts.
 
     Returns
     -------
     float, float
-        What else to add to the intercept and to the background.
+        Corrections to be added to the intercept and to the background.
     """
     if rule == MULTINOMIAL:
         for s in range(len(out)):
@@ -89,15 +88,15 @@ def make_weights(
         take_logs(out)
         return 0.0, 0.0
     of_left, of_right = of_side[0], of_side[1]
-    tally_left = tally_right = intercept = background = 0.0
+    increment_left = increment_right = intercept = background = 0.0
     for s in range(len(out)):
-        tally_left += tally(rule, left[s], alpha[s], of_left)
-        tally_right += tally(rule, right[s], alpha[s], of_right)
+        increment_left += log_increment(rule, left[s], alpha[s], of_left)
+        increment_right += log_increment(rule, right[s], alpha[s], of_right)
     if rule == BERNOULLI:
-        intercept = tally_left - tally_right
+        intercept = increment_left - increment_right
     else:
         unseen_left, unseen_right = of_left / n_features, of_right / n_features
-        of_left, of_right = of_left + tally_left, of_right + tally_right
+        of_left, of_right = of_left + increment_left, of_right + increment_right
         background = unseen_right / of_right - unseen_left / of_left
     for s in range(len(out)):
         out[s] = above_background(rule, left[s], right[s], alpha[s], of_left, of_right)
@@ -119,11 +118,11 @@ def by_feature(
     Parameters
     ----------
     begin, sizes : (n_nodes,)
-        Where those of each node begin, and how many there are.
+        Start and number of each node's entries.
     feature, value : (n_entries,)
-        A feature, and how far its weight is from the background.
+        A feature, and its weight minus the background.
     offsets, node, node_value : (n_features + 1,), (n_entries,), (n_entries,)
-        Written: where the entries of each feature begin, and the end; the entries.
+        Written: the start of each feature's entries, and the end; the entries.
     """
     cursor = np.zeros(len(offsets), np.intp)
     for entry in range(len(feature)):

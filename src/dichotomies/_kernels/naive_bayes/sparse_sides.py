@@ -1,7 +1,7 @@
-"""What the sides of every node have seen, from the leaves up: sparse counts are merged child by child.
+"""Sparse counts of the sides of every node, merged child by child from the leaves up.
 
-Nodes are visited in post-order, so that the subtrees below a node are the last that were merged. Much of what
-two subtrees have seen is the same, so there is less to merge than if every node were to add up its leaves.
+Nodes are visited in post-order, so that the subtrees below a node are on top of the stack of pending ones.
+Subtrees share many active features, so merging them is cheaper than summing the leaves of every node.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class Counts(NamedTuple):
-    """What each group of rows has seen; group ``leaf * n_folds + fold``.
+    """Active features of each group of rows; group ``leaf * n_folds + fold``.
 
     Attributes
     ----------
     offsets : (n_groups + 1,)
-        Where each group's features begin, and the end.
+        Start of each group's features, and the end.
     feature, total : (n_active,)
         A feature, and its sum over the rows of the group.
     """
@@ -33,8 +33,8 @@ class Counts(NamedTuple):
     total: FloatArray
 
 
-class Place(NamedTuple):
-    """A node's leaves, and whether its sides are pending subtrees; else they are added up leaf by leaf."""
+class NodeRange(NamedTuple):
+    """A node's leaf range; a side that is not a pending subtree is summed leaf by leaf."""
 
     start: int
     split: int
@@ -44,12 +44,12 @@ class Place(NamedTuple):
 
 
 class Subtrees(NamedTuple):
-    """What some subtrees have seen, for each model in the folds that it learns from.
+    """Active features of subtrees, with their sums over the training folds of each model.
 
     Attributes
     ----------
     offsets : (n_subtrees + 1,)
-        Where the features of each subtree begin, and the end.
+        Start of each subtree's features, and the end.
     feature, total : (n_active,), (n_models, n_active)
         A feature, and its sums.
     """
@@ -59,42 +59,45 @@ class Subtrees(NamedTuple):
     total: FloatArray
 
     @classmethod
-    def room(cls, n_models: int, n_subtrees: int, n_active: int) -> Subtrees:
-        """Room for subtrees; what is never needed is never touched."""
+    def allocate(cls, n_models: int, n_subtrees: int, n_active: int) -> Subtrees:
+        """Allocate memory for subtrees without touching it."""
         offsets = np.zeros(n_subtrees + 1, dtype=np.intp)
         return cls(offsets, np.empty(n_active, dtype=np.int32), np.empty((n_models, n_active)))
 
     def first(self, n: int) -> Subtrees:
-        """A copy of the first ones."""
+        """Copy the first `n` subtrees."""
         end = self.offsets[n]
         return Subtrees(self.offsets[: n + 1].copy(), self.feature[:end].copy(), self.total[:, :end].copy())
 
 
 class Workspace(NamedTuple):
-    """Where one node after another is worked on.
+    """Scratch memory of one worker.
+
+    The active features of a node have slots 0, 1, ... in the order in which they are first encountered.
 
     Attributes
     ----------
     cursor : (2,)
-        How many subtrees are pending, and how many features were met, at all nodes together.
+        Number of pending subtrees, and of slots assigned so far, over all nodes.
     place : (n_features,)
-        How many features had been met when each was met last.
-    met, at : (n_features + 1,)
-        The features met at a node, in that order; where some of them stand in it.
+        Value of ``cursor[1]`` when the feature was last assigned a slot. Minus the value at the start of the
+        node this is its slot; if negative, it has none yet.
+    active, slots : (n_features + 1,)
+        The feature in each slot; the slots of the features that are being added.
     left, right : (n_models, n_features)
-        The sums over each side of the features met; 0 between nodes.
+        Sums over each side, by slot; 0 between nodes.
     weights : (n_models, n_features)
-        The weights of the features met.
+        Weights, by slot.
     table : (n_models, n_features)
-        The weights again, each at its feature.
+        Weights, by feature.
     pending : Subtrees
-        Those whose parents are yet to be visited.
+        Stack of subtrees whose parents are yet to be visited.
     """
 
     cursor: IntArray
     place: IntArray
-    met: Any
-    at: Any
+    active: Any
+    slots: Any
     left: FloatArray
     right: FloatArray
     weights: FloatArray
@@ -103,7 +106,7 @@ class Workspace(NamedTuple):
 
     @classmethod
     def blank(cls, n_features: int, n_models: int) -> Workspace:
-        """Before the first visit; there is no room yet for pending subtrees."""
+        """Allocate a workspace, without memory for pending subtrees."""
         shape = n_models, n_features
         return cls(
             np.zeros(2, dtype=np.intp),
@@ -114,40 +117,40 @@ class Workspace(NamedTuple):
             np.zeros(shape),
             np.empty(shape),
             np.zeros(shape),
-            Subtrees.room(n_models, 0, 0),
+            Subtrees.allocate(n_models, 0, 0),
         )
 
 
 @kernel
-def meet(features: Any, begun: int, end: int, space: Workspace) -> int:
-    """Find where features stand among those met at a node, new ones at the end; return the new end.
+def assign_slots(features: Any, base: int, end: int, space: Workspace) -> int:
+    """Find the slots of features, assigning new ones to features that have none; return the new end.
 
     Parameters
     ----------
-    begun, end : int
-        How many features had been met before this node, and until now.
+    base, end : int
+        Number of slots assigned before this node, and so far.
     """
-    place, met, at = space.place, space.met, space.at
+    place, active, slots = space.place, space.active, space.slots
     for i in range(len(features)):
-        j = np.uintp(features[i])  # unsigned, it is never taken to be counted from the end
-        is_new = place[j] < begun
-        met[np.uintp(end - begun)] = j  # overwritten by the next, unless new: a branch would be guessed wrong
+        j = np.uintp(features[i])  # unsigned indices need no test for negative ones
+        is_new = place[j] < base
+        active[np.uintp(end - base)] = j  # overwritten by the next unless new: a branch would be mispredicted
         place[j] = end if is_new else place[j]
-        at[i] = place[j] - begun
+        slots[i] = place[j] - base
         end += is_new
     return end
 
 
 @kernel
-def add_at(at: Any, values: FloatArray, out: FloatArray) -> None:
-    """Add values to the places where they belong."""
+def add_at(slots: Any, values: FloatArray, out: FloatArray) -> None:
+    """Add values at their slots."""
     for i in range(len(values)):
-        out[np.uintp(at[i])] += values[i]
+        out[np.uintp(slots[i])] += values[i]
 
 
 @kernel
 def copy(values: Any, out: Any) -> None:
-    """Write values to the first places; assigning to a slice does the same and takes long to compile."""
+    """Copy values to the beginning of `out`; a slice assignment does the same but takes long to compile."""
     for i in range(len(values)):
         out[i] = values[i]
 
@@ -158,58 +161,58 @@ def add_leaves(
     last: int,
     counts: Counts,
     left_out: IntArray,
-    begun: int,
+    base: int,
     end: int,
     space: Workspace,
     sums: FloatArray,
 ) -> int:
-    """Add some leaves to the sums of each model, but for the fold that the model leaves out; see `meet`."""
+    """Add leaves to the sums of each model, except the fold that the model leaves out."""
     for group in range(first * counts.n_folds, last * counts.n_folds):
         fold = group % counts.n_folds
         if len(left_out) == 1 and left_out[0] == fold:
             continue
         own = slice(counts.offsets[group], counts.offsets[group + 1])
-        end = meet(counts.feature[own], begun, end, space)
+        end = assign_slots(counts.feature[own], base, end, space)
         for model in range(len(sums)):
             if left_out[model] != fold:
-                add_at(space.at, counts.total[own], sums[model])
+                add_at(space.slots, counts.total[own], sums[model])
     return end
 
 
 @kernel
-def add_pending(which: int, begun: int, end: int, space: Workspace, sums: FloatArray) -> int:
-    """Add a pending subtree to the sums of each model; see `meet`."""
+def add_pending(which: int, base: int, end: int, space: Workspace, sums: FloatArray) -> int:
+    """Add a pending subtree to the sums of each model."""
     offsets, feature, total = space.pending
     own = slice(offsets[which], offsets[which + 1])
-    end = meet(feature[own], begun, end, space)
+    end = assign_slots(feature[own], base, end, space)
     for model in range(len(sums)):
-        add_at(space.at, total[model, own], sums[model])
+        add_at(space.slots, total[model, own], sums[model])
     return end
 
 
 @kernel
-def add_sides(place: Place, counts: Counts, left_out: IntArray, space: Workspace) -> int:
-    """Add up the sides of a node, whose subtrees are pending no longer; return how many features were met."""
-    begun = space.cursor[1]
-    pending = space.cursor[0] - place.left_is_pending - place.right_is_pending
-    if place.left_is_pending:
-        end = add_pending(pending, begun, begun, space, space.left)
+def add_sides(node: NodeRange, counts: Counts, left_out: IntArray, space: Workspace) -> int:
+    """Sum the sides of a node, popping its pending subtrees; return its number of active features."""
+    base = space.cursor[1]
+    pending = space.cursor[0] - node.left_is_pending - node.right_is_pending
+    if node.left_is_pending:
+        end = add_pending(pending, base, base, space, space.left)
     else:
-        end = add_leaves(place.start, place.split, counts, left_out, begun, begun, space, space.left)
-    if place.right_is_pending:
-        end = add_pending(pending + place.left_is_pending, begun, end, space, space.right)
+        end = add_leaves(node.start, node.split, counts, left_out, base, base, space, space.left)
+    if node.right_is_pending:
+        end = add_pending(pending + node.left_is_pending, base, end, space, space.right)
     else:
-        end = add_leaves(place.split, place.stop, counts, left_out, begun, end, space, space.right)
+        end = add_leaves(node.split, node.stop, counts, left_out, base, end, space, space.right)
     space.cursor[0], space.cursor[1] = pending, end
-    return int(end - begun)
+    return int(end - base)
 
 
 @kernel
 def merge_sides(n: int, space: Workspace) -> None:
-    """Make a pending subtree of the sides of a node, where `n` features were met."""
+    """Push the merged sides of a node, which has `n` active features, as a pending subtree."""
     offsets, feature, total = space.pending
     begin = offsets[space.cursor[0]]
-    copy(space.met[:n], feature[begin:])
+    copy(space.active[:n], feature[begin:])
     for model in range(len(total)):
         left, right, both = space.left[model], space.right[model], total[model, begin:]
         for s in range(n):
@@ -220,8 +223,8 @@ def merge_sides(n: int, space: Workspace) -> None:
 
 
 @kernel
-def put_off(which: int, given: Subtrees, space: Workspace) -> None:
-    """Make a pending subtree of one that was merged before."""
+def push_subtree(which: int, given: Subtrees, space: Workspace) -> None:
+    """Push a subtree that was merged before."""
     offsets, feature, total = space.pending
     begin, own = offsets[space.cursor[0]], slice(given.offsets[which], given.offsets[which + 1])
     copy(given.feature[own], feature[begin:])

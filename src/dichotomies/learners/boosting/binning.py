@@ -1,4 +1,4 @@
-"""Features as small integers: one bin per value, or bins of about equal weight where there are more."""
+"""Binning of features: one bin per distinct value, or quantile bins if there are too many."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def bin_rows(
     ----------
     X : (n_rows, n_features)
     rows : (n_rows,)
-        All row numbers, in the order the binned rows shall have.
+        All row numbers, in the order of the binned rows.
     sample_weight : (n_rows,), optional
-        Rows of weight 0 have no say in where bins end.
+        Rows of weight 0 do not affect the bins.
     max_bins : int
-        The largest number of bins of a feature, at most 255.
+        Maximum number of bins of a feature, at most 255.
     n_jobs : int, optional
-        Threads.
+        Number of threads.
     """
     n_features = X.shape[1]
     lowest, highest = np.empty((2, n_features, max_bins))
@@ -60,11 +60,11 @@ def bin_rows(
 
 
 def bin_ranges(values: FloatArray, weight: FloatArray | None, max_bins: int) -> tuple[FloatArray, FloatArray]:
-    """The lowest and highest value in each bin of a feature, ascending.
+    """Find the lowest and highest value in each bin of a feature, ascending.
 
-    Up to `max_bins` different values have a bin each. Otherwise bin b ends with the first value that at
-    least a share ``(b + 1) / max_bins`` of the weight does not exceed; a row twice counts as much as a row
-    of weight 2.
+    Up to `max_bins` distinct values have a bin each. Otherwise bins are quantiles: bin b ends at the first
+    value up to which there is at least a fraction ``(b + 1) / max_bins`` of the weight. Duplicating a row is
+    the same as doubling its weight.
     """
     if weight is None:
         distinct, counts = np.unique(values, return_counts=True)

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
     from dichotomies._common.typing import BoolArray, FloatArray, LabelArray, Matrix
 
-#: The least Hessian of a leaf in scikit-learn's gradient boosting.
+#: Minimum Hessian of a leaf, as in scikit-learn's gradient boosting.
 _MIN_HESSIAN = 1e-3
 
 
 @declares(n_features_in_=Size("n_features"), _trees=Part(BoostedTrees, "n_features", n_nodes=1))
 class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
-    """What both have in common: everything but the way to boost."""
+    """Base class of both: everything but the boosting algorithm."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
@@ -46,8 +46,8 @@ class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
     max_bins: int
 
     @abstractmethod
-    def _boosting(self) -> Boosting:
-        """The parameters as the kernels want them."""
+    def boosting_parameters(self) -> Boosting:
+        """The parameters in the form kernels take."""
 
     def fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Bin the features and boost trees.
@@ -69,16 +69,16 @@ class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         weight = row_weights(sample_weight, len(X))
         is_positive = self._validated_target(y, weight)
-        # the positive side stands on the left, so that log-odds are those of the second class
+        # the positive class is on the left, so that log-odds are those of the second class
         rows = np.argsort(~is_positive, kind="stable")
         bins = bin_rows(X, rows, None if sample_weight is None else weight, self.max_bins)
         split, end = int(is_positive.sum()), len(rows)
         ranges = Ranges(np.array([0]), np.array([split]), np.array([end]), np.array([True]))
-        self._trees = BoostedTrees.train(bins, ranges, self._boosting(), weight[rows])
+        self._trees = BoostedTrees.train(bins, ranges, self.boosting_parameters(), weight[rows])
         return self
 
     def _validated_target(self, y: Any, weight: FloatArray) -> BoolArray:
-        """Set `classes_`; whether each row is of the second."""
+        """Set `classes_`, and mark the rows of the second class."""
         check_classification_targets(y)
         name = type(self).__name__
         if (kind := type_of_target(y, input_name="y")) != "binary":
@@ -128,7 +128,7 @@ class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _scale(self, value: FloatArray) -> FloatArray:
-        """What the sum of these trees' values is multiplied with."""
+        """Factor of the sum of these trees' values."""
 
     def predict_proba(self, X: Matrix) -> FloatArray:
         """Probabilities of both classes.
@@ -161,7 +161,7 @@ class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
         return log_proba
 
     def predict(self, X: Matrix) -> LabelArray:
-        """The more probable class of each row.
+        """Predict the more probable class of each row.
 
         Parameters
         ----------
@@ -199,43 +199,43 @@ class _HistBoostClassifier(ClassifierMixin, BaseEstimator):
 class HistAdaBoostClassifier(_HistBoostClassifier):
     """AdaBoost of small decision trees on binned features, for two classes.
 
-    The paper's boosted trees, made fast: where no feature has more than `max_bins` different values,
-    ``algorithm="discrete"`` makes the splits of scikit-learn's
-    ``AdaBoostClassifier(DecisionTreeClassifier(max_depth=3))`` and gives its probabilities, except that ties
-    between splits, which scikit-learn breaks at random, go to the feature met first when going round from a
-    place that changes from tree to tree, and to the lowest threshold. Nothing is random.
+    A fast implementation of the paper's boosted trees. If no feature has more than `max_bins` distinct
+    values, ``algorithm="discrete"`` gives the splits and probabilities of scikit-learn's
+    ``AdaBoostClassifier(DecisionTreeClassifier(max_depth=3))`` up to ties between splits: scikit-learn breaks
+    them at random; here they go to the first feature in an order that changes from tree to tree, and to the
+    lowest threshold. Training is deterministic.
     For more than two classes, train it at the nodes of a tree with `NestedDichotomyClassifier`, which bins
-    the rows once for all nodes; as long as no feature has more than `max_bins` values, that gives exactly
-    what one clone per node gives.
+    the rows once for all nodes; if no feature has more than `max_bins` distinct values, the result is exactly
+    that of one clone per node.
 
     Parameters
     ----------
     n_estimators : int, default=50
-        Number of trees; boosting stops before where a tree makes no error or is no better than guessing.
+        Number of trees; boosting stops early if a tree makes no error or is no better than guessing.
     max_depth : int, default=3
         Depth of every tree, at most 8.
     learning_rate : float, default=1.0
-        What the logarithm of every change of weights is multiplied with.
+        Shrinkage: factor of the logarithm of every weight update.
     algorithm : {"discrete", "real"}, default="discrete"
-        "discrete" (SAMME) adds up votes of the trees; the log-odds are their weighted mean, doubled, and so
-        never beyond 2: well ordered, but to be calibrated. "real" (SAMME.R, as in scikit-learn up to
+        "discrete" (SAMME) sums weighted votes of the trees; the log-odds are twice their weighted mean, and
+        so within -2 and 2: they rank well, but need calibration. "real" (SAMME.R, as in scikit-learn up to
         version 1.5) averages the log-odds of the trees' leaves.
     min_samples_leaf : int, default=1
-        The least number of rows in a leaf.
+        Minimum number of rows in a leaf.
     max_bins : int, default=255
-        A feature with more different values than this is cut into so many bins of about equal weight.
+        Maximum number of bins; a feature with more distinct values is binned into quantiles.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The labels, sorted.
     n_trees_ : int
-        Number of trees made. None is made where no split is better than guessing; all probabilities are
-        then one half.
+        Number of trees; 0 if no split is better than guessing, in which case all probabilities are
+        one half.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of features seen during fit, where `X` was a data frame with such names.
+        Names of features seen during fit, if `X` was a data frame with string column names.
 
     References
     ----------
@@ -273,7 +273,8 @@ class HistAdaBoostClassifier(_HistBoostClassifier):
         self.min_samples_leaf = min_samples_leaf
         self.max_bins = max_bins
 
-    def _boosting(self) -> Boosting:
+    def boosting_parameters(self) -> Boosting:
+        """Return the parameters as kernels take them."""
         kind = REAL if self.algorithm == "real" else DISCRETE
         size = int(self.n_estimators), int(self.max_depth)
         return Boosting(kind, *size, float(self.learning_rate), int(self.min_samples_leaf), 0.0, 0.0)
@@ -288,12 +289,12 @@ class HistAdaBoostClassifier(_HistBoostClassifier):
 class HistGradientBoostClassifier(_HistBoostClassifier):
     """Gradient boosting of small decision trees on binned features, for two classes.
 
-    The logistic loss, with Newton steps in the leaves: where no feature has more than `max_bins` different
-    values, it makes the splits of scikit-learn's ``HistGradientBoostingClassifier(max_iter=n_estimators,
-    max_depth=max_depth, max_leaf_nodes=None, early_stopping=False)`` and gives its probabilities, up to
-    ties. For more than two classes, train it at the nodes of a tree with `NestedDichotomyClassifier`, which
-    bins the rows once for all nodes; as long as no feature has more than `max_bins` values, that gives
-    exactly what one clone per node gives.
+    Minimises the logistic loss, with Newton steps in the leaves. If no feature has more than `max_bins`
+    distinct values, it gives the splits and probabilities of scikit-learn's
+    ``HistGradientBoostingClassifier(max_iter=n_estimators, max_depth=max_depth, max_leaf_nodes=None,
+    early_stopping=False)`` up to ties. For more than two classes, train it at the nodes of a tree with
+    `NestedDichotomyClassifier`, which bins the rows once for all nodes; if no feature has more than
+    `max_bins` distinct values, the result is exactly that of one clone per node.
 
     Parameters
     ----------
@@ -302,25 +303,25 @@ class HistGradientBoostClassifier(_HistBoostClassifier):
     max_depth : int, default=3
         Depth of every tree, at most 8.
     learning_rate : float, default=0.1
-        What the value of every leaf is multiplied with.
+        Shrinkage: factor of the value of every leaf.
     l2_regularization : float, default=0.0
         Added to the Hessian of every leaf.
     min_samples_leaf : int, default=1
-        The least number of rows in a leaf. Nodes of a tree over many classes have few rows; scikit-learn's
+        Minimum number of rows in a leaf. Nodes of a tree over many classes have few rows; scikit-learn's
         default of 20 would leave most of them without a split.
     max_bins : int, default=255
-        A feature with more different values than this is cut into so many bins of about equal weight.
+        Maximum number of bins; a feature with more distinct values is binned into quantiles.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The labels, sorted.
     n_trees_ : int
-        Number of trees made; fewer than `n_estimators` where no further split lowers the loss.
+        Number of trees; fewer than `n_estimators` if no further split lowers the loss.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of features seen during fit, where `X` was a data frame with such names.
+        Names of features seen during fit, if `X` was a data frame with string column names.
 
     References
     ----------
@@ -359,7 +360,8 @@ class HistGradientBoostClassifier(_HistBoostClassifier):
         self.min_samples_leaf = min_samples_leaf
         self.max_bins = max_bins
 
-    def _boosting(self) -> Boosting:
+    def boosting_parameters(self) -> Boosting:
+        """Return the parameters as kernels take them."""
         size = int(self.n_estimators), int(self.max_depth)
         rate, least = float(self.learning_rate), int(self.min_samples_leaf)
         return Boosting(GRADIENT, *size, rate, least, float(self.l2_regularization), _MIN_HESSIAN)

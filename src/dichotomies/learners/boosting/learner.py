@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from dichotomies.learners.boosting.estimators import HistAdaBoostClassifier, His
 from dichotomies.learners.boosting.trees import BoostedTrees, Ranges
 
 if TYPE_CHECKING:
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._kernels.boosting.ensembles import Bins
     from dichotomies.rows import NodeTask
 
-#: Instead of the number of a fold: leave out none.
+#: Stands for no fold left out.
 _NONE = -1
 
 
@@ -25,30 +25,30 @@ _NONE = -1
 class BoostingLearner(Learner):
     """Boosted small trees: `HistAdaBoostClassifier` and `HistGradientBoostClassifier`.
 
-    Rows are binned once, in the order of the leaves of the class tree, so that a node's rows are a range of
-    the binned ones. As long as no feature has more than ``max_bins`` different values, the result is exactly
-    that of one clone per node, which would bin its own rows; beyond that, clones have finer bins where a
-    node has few rows. Models of folds share the bins of all rows, which know features but no labels.
+    Rows are binned once and sorted by leaf of the class tree, so that a node's rows are a range of the binned
+    ones. If no feature has more than ``max_bins`` distinct values, the result is exactly that of one clone
+    per node, which would bin its own rows; otherwise, clones have finer bins at nodes with few rows. Models
+    of folds share the bins of all rows, which depend on features but not on labels.
 
     Parameters
     ----------
     estimator : HistAdaBoostClassifier or HistGradientBoostClassifier
     """
 
+    trains: ClassVar = {"adaboost": HistAdaBoostClassifier, "gradient-boosting": HistGradientBoostClassifier}
+
     def __init__(self, estimator: HistAdaBoostClassifier | HistGradientBoostClassifier) -> None:
         self.estimator = estimator
 
     @classmethod
-    def recognise(cls, estimator: Any) -> Self | None:
-        """Our own two; scikit-learn's AdaBoost breaks ties at random, which only its clones can do."""
-        if type(estimator) not in (HistAdaBoostClassifier, HistGradientBoostClassifier):
-            return None
+    def recognise(cls, estimator: Any) -> Self:
+        """Recognise the two histogram boosters, not scikit-learn's AdaBoost, which breaks ties at random."""
         estimator._validate_params()
         return cls(estimator)
 
     @property
     def description(self) -> str:
-        """Which way the nodes are trained, for people."""
+        """One line for users: the name of the learner and its method."""
         kind = type(self.estimator).__name__
         return f"boosting: {kind} at all nodes together, on features binned once"
 
@@ -68,8 +68,8 @@ class BoostingLearner(Learner):
         )
 
     def _train(self, task: NodeTask, left_out: list[int], context: Context) -> list[BoostedTrees]:
-        """Train one model for each fold to leave out."""
-        order, leaf, boosting = task.row_order, task.leaf_offset, self.estimator._boosting()
+        """Train one model per fold left out."""
+        order, leaf, boosting = task.row_order, task.leaf_offset, self.estimator.boosting_parameters()
         rows, bins = task.rows, self._bins(task, context.n_jobs)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight[order]
         fold = None if rows.fold is None else rows.fold[order]
@@ -88,7 +88,7 @@ class BoostingLearner(Learner):
         return [BoostedTrees.joined(done[i * n : (i + 1) * n]) for i in range(len(left_out))]
 
     def _bins(self, task: NodeTask, n_jobs: int | None) -> Bins:
-        """Binned rows, in the order of the leaves."""
+        """Binned rows, sorted by leaf."""
         rows, max_bins = task.rows, self.estimator.max_bins
         bins = rows.remember(
             ("bins", max_bins),

@@ -1,4 +1,4 @@
-"""The boosted trees of all nodes as flat arrays: training them in batches, and asking them."""
+"""The boosted trees of all nodes as flat arrays: training in batches, and scoring."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Ranges(NamedTuple):
     Attributes
     ----------
     begin, split, end : (n_nodes,)
-        Each node's range, and where in it the right side begins.
+        Each node's range, and the start of its right side.
     left_is_positive : (n_nodes,)
-        Whether the left side is the positive class, which loses ties.
+        True where the left side is the positive class, which loses ties.
     """
 
     begin: IntArray
@@ -40,13 +40,13 @@ class Ranges(NamedTuple):
     left_is_positive: BoolArray
 
     def take(self, nodes: slice) -> Ranges:
-        """Those of some nodes."""
+        """Select some nodes."""
         sides = self.begin[nodes], self.split[nodes], self.end[nodes]
         return Ranges(*sides, self.left_is_positive[nodes])
 
 
 class Ranks(NamedTuple):
-    """The thresholds of all trees by feature, and each split's place among them, see `tree_sums`."""
+    """The thresholds of all trees by feature, and each split's rank among them, see `tree_sums`."""
 
     features: IntArray
     thresholds: FloatArray
@@ -67,7 +67,7 @@ class Ranks(NamedTuple):
 )
 @dataclass(frozen=True)
 class BoostedTrees:
-    """Trained nodes: ``base + scale * (sum of the values of the leaves)`` is the log-odds of going left.
+    """Trained nodes: the log-odds of going left are ``base + scale * (sum of leaf values)``.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class BoostedTrees:
     value : (n_trees, 2**(max_depth + 1) - 1)
         The value of each leaf.
     tree_offsets : (n_nodes + 1,)
-        Where each node's trees begin, and the end.
+        Start of each node's trees, and the end.
     base, scale : (n_nodes,)
     is_trained : (n_nodes,)
     """
@@ -100,8 +100,8 @@ class BoostedTrees:
         fold: IntArray | None = None,
         left_out: int = -1,
     ) -> BoostedTrees:
-        """Train some nodes on binned rows, without the fold left out."""
-        out = _room(len(ranges.begin), boosting)
+        """Train some nodes on binned rows, leaving out a fold."""
+        out = _allocate(len(ranges.begin), boosting)
         fold = np.zeros(len(weight), dtype=np.intp) if fold is None else fold
         boost_nodes(bins, weight, fold, left_out, *ranges, boosting, out)
         made = np.arange(boosting.n_estimators) < out.n_trees[:, np.newaxis]
@@ -111,7 +111,7 @@ class BoostedTrees:
 
     @classmethod
     def joined(cls, batches: Sequence[BoostedTrees]) -> BoostedTrees:
-        """The nodes of all batches, one after another."""
+        """Concatenate the nodes of all batches."""
         n_trees = np.concatenate([np.diff(batch.tree_offsets) for batch in batches])
         offsets = np.concatenate([[0], np.cumsum(n_trees)])
         names = ("feature", "threshold", "value", "base", "scale", "is_trained")
@@ -144,7 +144,7 @@ class BoostedTrees:
         offsets = np.append(begins, np.count_nonzero(new))
         of_split = np.cumsum(new_feature) - 1
         rank_of_split = np.cumsum(new) - 1 - begins[of_split]
-        # one more than the highest rank must fit as well
+        # the dtype must also hold the highest rank plus one
         kind = np.uint16 if rank_of_split.max(initial=0) < np.iinfo(np.uint16).max else np.uint32
         column, rank = np.full(self.feature.size, -1, dtype=np.int32), np.zeros(self.feature.size, dtype=kind)
         column[splits[order]], rank[splits[order]] = of_split, rank_of_split
@@ -153,8 +153,8 @@ class BoostedTrees:
         return Ranks(used, threshold[new], offsets, column.reshape(shape), rank.reshape(shape))
 
 
-def _room(n_nodes: int, boosting: Boosting) -> Ensembles:
-    """Room for as many trees as there can be."""
+def _allocate(n_nodes: int, boosting: Boosting) -> Ensembles:
+    """Allocate arrays for the maximum number of trees."""
     n_trees, n_leaves = boosting.n_estimators, 2**boosting.max_depth
     return Ensembles(
         n_trees=np.zeros(n_nodes, dtype=np.intp),

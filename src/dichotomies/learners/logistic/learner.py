@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -13,7 +13,7 @@ from dichotomies.learners.logistic.settings import Settings, check_class_weight
 from dichotomies.learners.logistic.training import NodeTraining
 
 if TYPE_CHECKING:
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import IntArray
     from dichotomies.learners.base import NodeScorer
     from dichotomies.rows import NodeTask
@@ -40,12 +40,11 @@ class LogisticLearner(Learner):
     settings: Settings
 
     is_quick = True
+    trains: ClassVar = {"logistic": LogisticRegression}
 
     @classmethod
-    def recognise(cls, estimator: Any) -> Self | None:
+    def recognise(cls, estimator: Any) -> Self:
         """Take over a `LogisticRegression` whose penalty is L2."""
-        if type(estimator) is not LogisticRegression:
-            return None
         estimator._validate_params()
         _check_supported(estimator)
         intercept, liblinear = estimator.fit_intercept, estimator.solver == "liblinear"

@@ -21,7 +21,7 @@ from dichotomies.learners.weights import DenseWeights, SparseWeights
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies._kernels.newton.axes import Axes
     from dichotomies._kernels.newton.node import Objective

@@ -1,9 +1,9 @@
-"""`TunedLogisticRegression`: logistic regression that finds out how much to shrink, node by node."""
+"""`TunedLogisticRegression`: logistic regression whose regularisation strength is chosen node by node."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, log_expit
@@ -12,12 +12,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dichotomies._common.context import Context
+from dichotomies._common.parallel import Context
 from dichotomies._common.weights import row_weights
 from dichotomies.learners.base import LEARNERS, SCORER, Learner, Unsupported
 from dichotomies.learners.logistic.settings import Settings, check_class_weight
 from dichotomies.learners.logistic.training import NodeTraining
-from dichotomies.learners.logistic.tuning import chosen_strength
+from dichotomies.learners.logistic.tuning import choose_strength
 from dichotomies.persistence import Estimator, savable
 from dichotomies.persistence.checks import Array, Size
 from dichotomies.rows import NodeTask, Rows
@@ -41,7 +41,7 @@ class TunedScorer:
     nodes : NodeScorer
     C : (n_nodes,)
     n_steps : (n_nodes,)
-        Newton steps; negative, or 0, where they did not lead to the optimum.
+        Number of Newton steps; negative or 0 if they did not converge.
     """
 
     nodes: NodeScorer
@@ -50,7 +50,7 @@ class TunedScorer:
 
     @property
     def is_trained(self) -> BoolArray:
-        """Whether each node had rows on both sides to learn from."""
+        """True where a node had training rows on both sides."""
         return self.nodes.is_trained
 
     def log_odds(self, X: Matrix) -> FloatArray:
@@ -60,65 +60,6 @@ class TunedScorer:
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
         return self.nodes.pair_log_odds(X, rows, nodes)
-
-
-@LEARNERS.register("tuned-logistic")
-@dataclass(frozen=True)
-class TunedLogisticLearner(Learner):
-    """Logistic regression whose C is chosen at each node, or each depth, by out-of-fold loss.
-
-    Trained on folds, each model chooses for itself, on the rows it may see: a row is never scored by a model,
-    or with a C, that has seen it.
-    """
-
-    nodes_are_independent = False  # they choose C together
-
-    Cs: FloatArray
-    per_depth: bool
-    cv: Any
-    settings: Settings
-    seed: Any = None
-
-    @classmethod
-    def recognise(cls, estimator: Any) -> Self | None:
-        """Take over a `TunedLogisticRegression`."""
-        if type(estimator) is not TunedLogisticRegression:
-            return None
-        grid = np.unique(np.asarray(estimator.Cs, dtype=np.float64))
-        if not len(grid) or not (np.isfinite(grid) & (grid > 0)).all():
-            raise ValueError(f"Cs must be positive, finite numbers, got {estimator.Cs!r}.")
-        if estimator.per not in ("node", "depth"):
-            raise ValueError(f"per must be 'node' or 'depth', got {estimator.per!r}.")
-        check_class_weight(estimator.class_weight)
-        settings = Settings(
-            free_intercept=bool(estimator.fit_intercept),
-            intercept_scale=0.0,
-            class_weight=estimator.class_weight,
-            tol=estimator.tol,
-            max_iter=estimator.max_iter,
-        )
-        return cls(grid, estimator.per == "depth", estimator.cv, settings, estimator.random_state)
-
-    @property
-    def description(self) -> str:
-        """Which way the nodes are trained, for people."""
-        per = "depth" if self.per_depth else "node"
-        return f"tuned-logistic: Newton's method for all nodes together, C chosen per {per}"
-
-    def fit(self, task: NodeTask, context: Context) -> TunedScorer:
-        """Choose each node's C and train it."""
-        rng = context.rng if self.seed is None else check_random_state(self.seed)
-        C = self._choose(task.prepared(), fold_of_rows(task.rows.codes, self.cv, rng), context)
-        trained = NodeTraining(task, self.settings, C[:, None], None, 1, context).run()
-        return TunedScorer(trained.members[0], C, trained.results.n_steps[0])
-
-    def _choose(self, task: NodeTask, folds: IntArray, context: Context) -> FloatArray:
-        grid = np.tile(self.Cs, (task.n_nodes, 1))
-        training = NodeTraining(task, self.settings, grid, folds, 0, context.titled("choosing C, "))
-        results = training.run().results
-        segments = task.segments(results.scores)
-        scored = segments.sums(np.where(np.isnan(results.scores), 0.0, 1.0))
-        return chosen_strength(task.depth, self.Cs, results.nll, scored, per_depth=self.per_depth)
 
 
 @savable(
@@ -131,31 +72,31 @@ class TunedLogisticLearner(Learner):
 class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression with an L2 penalty whose strength is chosen by out-of-fold log-loss.
 
-    As the estimator of a nested dichotomy every node, or every depth of the tree, chooses its own: nodes
-    deep in the tree have few rows and want to be shrunk more. The path over C and the folds start from one
-    another's solutions, so that trying costs little. A node chooses as if it had 100 more rows with the mean
-    losses of its depth, and a depth as if it had 100 more with those of the tree: a node too small for folds
-    follows the others.
+    In a nested dichotomy, C is chosen for every node, or for every depth of the tree, because nodes deep in
+    the tree have few rows and need stronger regularisation. Solutions along the grid of C and across folds
+    are warm-started from one another, so the search is cheap. The losses of a node are shrunk towards the
+    mean losses of its depth by 100 pseudo-rows, and those of a depth towards the whole tree's in the same
+    way, so a node too small for folds follows the others.
 
-    On its own it is a classifier of two classes.
+    Used alone, it is a binary classifier.
 
     Parameters
     ----------
     Cs : sequence of float, default=(0.01, 0.1, 1, 10, 100, 1000)
-        Inverse strengths of the penalty to choose from.
+        Candidate inverse regularisation strengths.
     per : "node" or "depth", default="node"
-        Who chooses.
+        Choose C for each node, or one for all nodes of a depth.
     cv : int, splitter or iterable of (train, test), default=3
-        Folds on which to try.
+        Folds for the out-of-fold loss.
     fit_intercept : bool, default=True
     class_weight : None, "balanced" or dict, default=None
-        As in scikit-learn's `LogisticRegression`. The loss by which C is chosen does not look at it.
+        As in scikit-learn's `LogisticRegression`. The loss by which C is chosen ignores it.
     tol : float, default=1e-4
-        Largest derivative of the mean loss.
+        Stopping tolerance: the largest derivative of the mean loss.
     max_iter : int, default=100
-        Newton steps.
+        Maximum number of Newton steps.
     random_state : int, RandomState or None, default=None
-        Deals the rows to folds. A nested dichotomy uses its own where this is None.
+        Seed of the folds. If None, a nested dichotomy uses its own.
 
     Attributes
     ----------
@@ -165,10 +106,10 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
     coef_ : ndarray of shape (1, n_features)
     intercept_ : ndarray of shape (1,)
     n_iter_ : int
-        Newton steps of the last model.
+        Number of Newton steps of the final model.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where `X` was a data frame.
+        Defined if `X` was a data frame.
 
     Examples
     --------
@@ -226,12 +167,11 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
         return self
 
     def _learner(self) -> TunedLogisticLearner:
-        """The learner of a tree with one node, for which it costs little to be exact."""
+        """Create the learner of a tree with one node, with a tight tolerance because that is cheap here."""
         try:
             learner = TunedLogisticLearner.recognise(self)
         except Unsupported as reason:
             raise ValueError(f"{type(self).__name__} cannot be trained, because {reason}.") from None
-        assert learner is not None
         return replace(learner, settings=replace(learner.settings, tol=min(self.tol, 1e-8)))
 
     def _check_two_classes(self, y: LabelArray) -> None:
@@ -261,7 +201,7 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
         return np.column_stack([log_expit(-log_odds), log_expit(log_odds)])
 
     def predict(self, X: Matrix) -> LabelArray:
-        """The likelier class of each row."""
+        """Predict the more probable class of each row."""
         is_second = self.decision_function(X) > 0
         labels: LabelArray = self.classes_[is_second.astype(np.intp)]
         return labels
@@ -276,8 +216,66 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
 _ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
+@LEARNERS.register("tuned-logistic")
+@dataclass(frozen=True)
+class TunedLogisticLearner(Learner):
+    """Logistic regression whose C is chosen at each node, or each depth, by out-of-fold loss.
+
+    In cross-fitting, each fold's model chooses its own C on its training rows, so that out-of-fold scores
+    depend on the scored row neither through the model nor through C.
+    """
+
+    nodes_are_independent = False  # the choice of C pools losses over nodes
+    trains: ClassVar = {"tuned-logistic": TunedLogisticRegression}
+
+    Cs: FloatArray
+    per_depth: bool
+    cv: Any
+    settings: Settings
+    seed: Any = None
+
+    @classmethod
+    def recognise(cls, estimator: Any) -> Self:
+        """Recognise a `TunedLogisticRegression`."""
+        grid = np.unique(np.asarray(estimator.Cs, dtype=np.float64))
+        if not len(grid) or not (np.isfinite(grid) & (grid > 0)).all():
+            raise ValueError(f"Cs must be positive, finite numbers, got {estimator.Cs!r}.")
+        if estimator.per not in ("node", "depth"):
+            raise ValueError(f"per must be 'node' or 'depth', got {estimator.per!r}.")
+        check_class_weight(estimator.class_weight)
+        settings = Settings(
+            free_intercept=bool(estimator.fit_intercept),
+            intercept_scale=0.0,
+            class_weight=estimator.class_weight,
+            tol=estimator.tol,
+            max_iter=estimator.max_iter,
+        )
+        return cls(grid, estimator.per == "depth", estimator.cv, settings, estimator.random_state)
+
+    @property
+    def description(self) -> str:
+        """One line for users: the name of the learner and its method."""
+        per = "depth" if self.per_depth else "node"
+        return f"tuned-logistic: Newton's method for all nodes together, C chosen per {per}"
+
+    def fit(self, task: NodeTask, context: Context) -> TunedScorer:
+        """Choose each node's C and train it."""
+        rng = context.rng if self.seed is None else check_random_state(self.seed)
+        C = self._choose(task.prepared(), fold_of_rows(task.rows.codes, self.cv, rng), context)
+        trained = NodeTraining(task, self.settings, C[:, None], None, 1, context).run()
+        return TunedScorer(trained.members[0], C, trained.results.n_steps[0])
+
+    def _choose(self, task: NodeTask, folds: IntArray, context: Context) -> FloatArray:
+        grid = np.tile(self.Cs, (task.n_nodes, 1))
+        training = NodeTraining(task, self.settings, grid, folds, 0, context.titled("choosing C, "))
+        results = training.run().results
+        segments = task.segments(results.scores)
+        scored = segments.sums(np.where(np.isnan(results.scores), 0.0, 1.0))
+        return choose_strength(task.depth, self.Cs, results.nll, scored, per_depth=self.per_depth)
+
+
 def _parameters(scorer: Any, n_features: int) -> tuple[FloatArray, FloatArray]:
-    """Weights and intercept of the only node, whichever way they are stored."""
+    """Return weights and intercept of the only node from dense or sparse storage."""
     if hasattr(scorer, "weights"):
         return scorer.weights.astype(np.float64), scorer.intercept.copy()
     weights = np.zeros((1, n_features))

@@ -1,4 +1,4 @@
-"""Counts of dense rows: sums of every feature over every class, and from them the nodes' weights."""
+"""Counts of dense rows: sums of every feature over every class, and the resulting node weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dichotomies._kernels.weights import score_own_rows
 from dichotomies.learners.weights import DenseWeights
 
 if TYPE_CHECKING:
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import FloatArray
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
     from dichotomies.learners.naive_bayes.smoothing import Smoothing
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DenseCounts:
-    """What each group has seen.
+    """Feature counts of each group.
 
     Attributes
     ----------
@@ -51,12 +51,12 @@ class DenseCounts:
         return cls(smoothing, groups, smoothing.alphas(X.shape[1]), count)
 
     def of_task(self, task: NodeTask) -> DenseCounts:
-        """The same classes in another tree."""
+        """Reorder the counts to the leaves of another tree."""
         groups, now = self.groups.of_task(task)
         return replace(self, groups=groups, count=self.count[now])
 
-    def weights(self, fold: int | None, context: Context) -> DenseWeights:  # noqa: ARG002 - as of sparse counts
-        """The nodes' weights, learned from all rows or from all but those of a fold."""
+    def weights(self, fold: int | None, context: Context) -> DenseWeights:  # noqa: ARG002 - as SparseCounts
+        """Train the nodes on all rows, or on all but those of a fold."""
         sides = self.groups.sides(fold)
         counts = self.groups.side_sums(self.groups.without(self.count, fold))
         prior = self.smoothing.prior.log_odds(self.groups.task.left_is_positive, sides)
@@ -66,7 +66,7 @@ class DenseCounts:
         return DenseWeights(weight, intercept, sides.is_trained)
 
     def _weights_of(self, counts: FloatArray, sides: Sides) -> tuple[FloatArray, FloatArray]:
-        """Weights and intercepts from counts (n_nodes, 2, n_features), which are overwritten."""
+        """Compute weights and intercepts from counts (n_nodes, 2, n_features), which are overwritten."""
         rows = sides.weight[:, :, None]
         total = rows + 2 * self.alpha[0]
         if self.smoothing.rule == BERNOULLI:
@@ -87,7 +87,7 @@ class DenseCounts:
     def out_of_fold(
         self, task: NodeTask, X: Any, context: Context, *, with_full: bool
     ) -> tuple[FloatArray, DenseWeights | None]:
-        """Scores of `task.own_pairs()` by models that have not seen the row's fold, and `weights()`."""
+        """Out-of-fold scores of `task.own_pairs()` and, where `with_full`, the weights from all rows."""
         folds = task.rows.fold
         assert folds is not None
         pairs = np.concatenate([[0], np.cumsum(task.node_size)])

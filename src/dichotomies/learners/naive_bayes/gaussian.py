@@ -1,4 +1,4 @@
-"""Gaussian features: moments of each class, combined up the tree, and scores by matrix products."""
+"""Gaussian naive Bayes: moments of each class, combined up the tree, and scores by matrix products."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array
 
 if TYPE_CHECKING:
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups
     from dichotomies.rows import NodeTask
 
-#: Squared distance, in half variances, of a mean from the origin beyond which a square is not expanded: the
-#: products would lose as many digits.
+#: Largest term of an expanded square: a squared distance of mean and origin, in half variances. Beyond it,
+#: cancellation would lose too many digits.
 _STEEPEST = 3e4
 
-#: Rows among which the medians are sought that the features are shifted by.
+#: Number of rows from which the medians are computed that features are shifted by.
 _MEDIAN_ROWS = 2_000
 
 
 def _moments_of(rows: GroupedRows, X: Matrix, n_jobs: int | None) -> Moments:
-    """Of the rows of each group, which are looked at twice in a row."""
+    """Compute the moments of each group in two passes over its rows."""
     size = np.diff(rows.offsets)
     shape = len(size), X.shape[1]
     moments = Moments(np.zeros(len(size)), np.zeros(shape), np.zeros(shape))
@@ -45,8 +45,8 @@ def _moments_of(rows: GroupedRows, X: Matrix, n_jobs: int | None) -> Moments:
     return moments
 
 
-def _room(n_groups: int, n_features: int) -> Moments:
-    """For moments to be written to."""
+def _allocate(n_groups: int, n_features: int) -> Moments:
+    """Allocate moments without initialising them."""
     return Moments(np.empty(n_groups), *np.empty((2, n_groups, n_features)))
 
 
@@ -66,12 +66,12 @@ class GaussianNodes:
     Attributes
     ----------
     center, square, linear : (n_nodes, n_features)
-        What the features add to the log-odds, see `Quadratic`.
+        Quadratic terms of the log-odds, see `Quadratic`.
     constant : (n_nodes,)
-        What does not depend on the features.
+        The constant term.
     is_trained : (n_nodes,)
     shift : (n_features,)
-        A typical row, which features are taken relative to for matrix products.
+        A typical row, subtracted from features before matrix products.
     """
 
     center: FloatArray
@@ -83,12 +83,12 @@ class GaussianNodes:
 
     @property
     def scores(self) -> Quadratic:
-        """As kernels take them."""
+        """The quadratic terms in the form kernels take."""
         return Quadratic(self.center, self.square, self.linear)
 
     @cached_property
     def expanded(self) -> Expanded:
-        """The scores as quadratic functions, for matrix products."""
+        """The scores as expanded quadratic functions, for matrix products."""
         n_nodes, n_features = self.center.shape
         coefficients = np.empty((2 * n_features, n_nodes))
         constant, n_steep = self.constant.copy(), np.empty(n_features, dtype=np.int64)
@@ -120,7 +120,7 @@ class GaussianNodes:
 
 
 class Expanded(NamedTuple):
-    """Scores of nodes as quadratic functions of shifted features, but for those too steep for it.
+    """Scores of nodes as expanded quadratic functions of shifted features, with steep terms kept apart.
 
     Attributes
     ----------
@@ -128,9 +128,9 @@ class Expanded(NamedTuple):
         Of the squares, then of the features themselves.
     constant : (n_nodes,)
     steep_offsets : (n_features + 1,)
-        Where the steep terms of each feature begin, and the end.
+        Start of each feature's steep terms, and the end.
     steep_node : (n_steep,)
-        The nodes whose scores they are part of.
+        The node of each steep term.
     steep : Quadratic
         The terms; their features are not shifted.
     """
@@ -144,7 +144,7 @@ class Expanded(NamedTuple):
 
 @dataclass(frozen=True)
 class GaussianRule:
-    """What GaussianNB is told."""
+    """Parameters of GaussianNB."""
 
     prior: Prior
     var_smoothing: float
@@ -183,7 +183,7 @@ class GaussianMoments:
     def of(
         cls, rule: GaussianRule, groups: Groups, rows: GroupedRows, X: Matrix, context: Context
     ) -> GaussianMoments:
-        """Look at every row."""
+        """Compute the moments of the rows."""
         weighted = unweighted = _moments_of(rows, X, context.n_jobs)
         if not (rows.weight == 1).all():
             unweighted = _moments_of(rows._replace(weight=np.ones(len(rows.rows))), X, context.n_jobs)
@@ -191,19 +191,19 @@ class GaussianMoments:
         return cls(rule, groups, weighted, unweighted, np.median(some, axis=0).astype(np.float64))
 
     def of_task(self, task: NodeTask) -> GaussianMoments:
-        """The same classes in another tree."""
+        """Reorder the moments to the leaves of another tree."""
         groups, now = self.groups.of_task(task)
         weighted = unweighted = Moments(*(values[now] for values in self.weighted))
         if self.weighted is not self.unweighted:
             unweighted = Moments(*(values[now] for values in self.unweighted))
         return replace(self, groups=groups, weighted=weighted, unweighted=unweighted)
 
-    def weights(self, fold: int | None, context: Context) -> GaussianNodes:  # noqa: ARG002 - as of counts
-        """The nodes, learned from all rows or from all but those of a fold."""
+    def weights(self, fold: int | None, context: Context) -> GaussianNodes:  # noqa: ARG002 - as SparseCounts
+        """Train the nodes on all rows, or on all but those of a fold."""
         return self._nodes(fold, Quadratic(*np.empty((3, self.groups.task.n_nodes, len(self.shift)))))
 
     def _nodes(self, fold: int | None, scores: Quadratic) -> GaussianNodes:
-        """`weights`, written to `scores`."""
+        """Train the nodes as `weights` does, writing into `scores`."""
         task, sides = self.groups.task, self.groups.sides(fold)
         leaves, nodes = self._combined(self.unweighted, fold)
         floor = task.of_nodes(self._floor(nodes))
@@ -219,12 +219,12 @@ class GaussianMoments:
 
     @cached_property
     def _leaves_and_nodes(self) -> tuple[Moments, Moments]:
-        """Room that all folds share: fresh memory costs more than the sums that are written to it."""
+        """Memory that all folds share, because allocating it costs more than the sums."""
         tree, n_features = self.groups.task.tree, len(self.shift)
-        return _room(tree.n_classes, n_features), _room(tree.n_nodes, n_features)
+        return _allocate(tree.n_classes, n_features), _allocate(tree.n_nodes, n_features)
 
     def _combined(self, moments: Moments, fold: int | None) -> tuple[Moments, Moments]:
-        """Moments of each leaf and of each node, without a fold, from those of the groups."""
+        """Combine the moments of groups into those of leaves and nodes, leaving out a fold."""
         leaves, nodes = self._leaves_and_nodes
         if self.groups.n_folds > 1:
             leaf_moments(self.groups.n_folds, -1 if fold is None else fold, moments, leaves)
@@ -235,10 +235,9 @@ class GaussianMoments:
         return leaves, nodes
 
     def _floor(self, nodes: Moments) -> FloatArray:
-        """What is added to variances: a part of the node's largest, by rows, not by their weight.
+        """Compute the smoothing added to variances: `var_smoothing` times the node's largest, unweighted.
 
-        Where all rows of a node are the same, any variance will do, because both sides have the same mean:
-        the answer is the prior.
+        If all rows of a node are equal, any positive variance gives the prior, because both means are equal.
         """
         largest = nodes.moment.max(axis=1) / np.maximum(nodes.total, 1.0)
         floor: FloatArray = self.rule.var_smoothing * largest
@@ -247,7 +246,7 @@ class GaussianMoments:
     def out_of_fold(
         self, task: NodeTask, X: Matrix, context: Context, *, with_full: bool
     ) -> tuple[FloatArray, GaussianNodes | None]:
-        """Scores of `task.own_pairs()` by models that have not seen the row's fold, and `weights()`."""
+        """Out-of-fold scores of `task.own_pairs()` and, where `with_full`, the nodes trained on all rows."""
         folds = task.rows.fold
         assert folds is not None
         pairs = np.concatenate([[0], np.cumsum(task.node_size)])
@@ -270,7 +269,7 @@ class GaussianMoments:
 
 
 def _nodes_above(task: NodeTask) -> tuple[IntArray, IntArray]:
-    """The next node above each leaf and above each node, of those to be trained; -1 if there is none."""
+    """Return the nearest trained ancestor of each leaf and of each trained node; -1 if there is none."""
     tree = task.tree
     above_leaf = np.empty(tree.n_classes, dtype=np.intp)
     for children in (tree.left, tree.right):
@@ -278,7 +277,7 @@ def _nodes_above(task: NodeTask) -> tuple[IntArray, IntArray]:
         above_leaf[~children[nodes]] = nodes
     if task.nodes is None:
         return above_leaf, tree.parent
-    here = np.full(tree.n_nodes, -1, dtype=np.intp)  # the next one from each node of the tree on upwards
+    here = np.full(tree.n_nodes, -1, dtype=np.intp)  # nearest trained node at or above each node
     here[task.nodes] = np.arange(task.n_nodes)
     for node in np.flatnonzero(here < 0).tolist():  # parents come first
         here[node] = here[tree.parent[node]] if node else -1

@@ -1,4 +1,4 @@
-"""Rows grouped by class and fold, and what they weigh on either side of every node."""
+"""Rows grouped by class and fold, and their sizes and weights on either side of every node."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class GroupedRows(NamedTuple):
-    """Rows sorted by group; those of no weight are left out.
+    """Rows sorted by group, without rows of zero weight.
 
     Attributes
     ----------
     rows, weight : (n_kept_rows,)
         Row numbers, in their original order within a group, and their weights.
     offsets : (n_groups + 1,)
-        Where each group begins in `rows`, and the end.
+        Start of each group in `rows`, and the end.
     """
 
     rows: IntArray
@@ -38,7 +38,7 @@ class Groups:
     Attributes
     ----------
     n_folds : int
-        1 where there are no folds.
+        1 if there are no folds.
     size, weight : (n_groups,)
         Number of rows and their weight.
     """
@@ -70,16 +70,16 @@ class Groups:
         return cls(task, n_folds, size, of_group), GroupedRows(rows, weight, offsets)
 
     def of_task(self, task: NodeTask) -> tuple[Groups, IntArray]:
-        """The same groups in the order of another tree's leaves, and where each of them is now."""
+        """Reorder the groups to another tree's leaves; also return the old index of each."""
         leaves = self.task.tree.leaf_position[task.tree.leaf_order]
         now = (leaves[:, None] * self.n_folds + np.arange(self.n_folds)).ravel()
         return Groups(task, self.n_folds, self.size[now], self.weight[now]), now
 
     def without(self, values: FloatArray, fold: int | None) -> FloatArray:
-        """Sum of values per group, (n_groups, ...), over all folds but one: values per leaf.
+        """Sum values per group, (n_groups, ...), over all folds but one, giving values per leaf.
 
-        The other folds are added rather than the one subtracted, which would leave rounding errors where
-        nothing should be left.
+        The other folds are added: subtracting one from the total would leave rounding errors in place of
+        exact zeros.
         """
         by_fold = values.reshape(-1, self.n_folds, *values.shape[1:])
         if self.n_folds == 1:
@@ -92,21 +92,21 @@ class Groups:
         return total
 
     def side_sums(self, leaves: FloatArray) -> FloatArray:
-        """Sum of values per leaf over the sides of each node: (n_leaves, n) to (n_nodes, 2, n)."""
+        """Sum values per leaf over the sides of each node: (n_leaves, n) to (n_nodes, 2, n)."""
         tree = self.task.tree
         out = np.empty((tree.n_nodes, 2, leaves.shape[1]))
         side_sums(tree.left, tree.right, leaves, out)
         return self.task.of_nodes(out)
 
     def sides(self, fold: int | None = None) -> Sides:
-        """What the sides of each node weigh, without the rows of a fold."""
+        """Size and weight of each node's sides, without the rows of a fold."""
         leaves = np.stack([self.size.astype(np.float64), self.weight], axis=1)
         sums = self.side_sums(self.without(leaves, fold))
         return Sides(sums[:, :, 0], sums[:, :, 1])
 
 
 def take_segments(offsets: IntArray, taken: IntArray) -> tuple[IntArray, Any]:
-    """Offsets of some segments put one after another, and the places of their entries."""
+    """Concatenate some segments: return their new offsets and the indices of their entries."""
     size = np.diff(offsets)[taken]
     ends = np.cumsum(size)
     places = np.repeat(offsets[taken] - (ends - size), size) + np.arange(size.sum())
@@ -128,10 +128,10 @@ class Sides:
 
     @cached_property
     def is_trained(self) -> BoolArray:
-        """Whether a node has rows on both sides."""
+        """True where a node has rows on both sides."""
         return (self.size[:, 0] > 0) & (self.size[:, 1] > 0)
 
     @property
     def constant(self) -> FloatArray:
-        """What a node answers that has seen only one side: Laplace's rule of succession."""
+        """Log-odds of a node with rows on one side only, by Laplace's rule of succession."""
         return np.log((self.weight[:, 0] + 1) / (self.weight[:, 1] + 1))

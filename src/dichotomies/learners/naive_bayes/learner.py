@@ -1,9 +1,9 @@
-"""Naive Bayes: all nodes from the statistics of the classes, which are taken once."""
+"""Naive Bayes: all nodes are trained from class statistics, which are computed once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
@@ -18,31 +18,31 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Part
 
 if TYPE_CHECKING:
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.base import NodeScorer
     from dichotomies.rows import NodeTask
 
 
 class Statistics(Protocol):
-    """What is known of each class in each fold."""
+    """Statistics of each class in each fold."""
 
     @property
     def groups(self) -> Groups:
         """The classes, in the order of a tree's leaves."""
 
     def of_task(self, task: NodeTask) -> Statistics:
-        """The same, for the nodes of another tree."""
+        """Reorder the statistics to the leaves of another tree."""
 
     def weights(self, fold: int | None, context: Context) -> NodeScorer:
-        """The nodes, trained on all rows or on all but those of a fold."""
+        """Train the nodes on all rows, or on all but those of a fold."""
 
     def out_of_fold(
         self, task: NodeTask, X: Matrix, context: Context, *, with_full: bool
     ) -> tuple[FloatArray, NodeScorer | None]:
         """Out-of-fold scores of `task.own_pairs()`.
 
-        Where `with_full`, also what `weights` gives for all rows: both follow from the same sums.
+        If `with_full`, also the nodes trained on all rows, from the same sums.
         """
 
 
@@ -51,10 +51,16 @@ class NaiveBayesLearner(Learner):
     """GaussianNB, MultinomialNB, ComplementNB and BernoulliNB, from statistics of the classes.
 
     The statistics of a node are those of its classes combined, and those of a fold's complement are those
-    of all other folds combined: the rows are looked at once, however many nodes and folds there are.
+    of all other folds combined: one pass over the rows serves all nodes and folds.
     """
 
     is_quick = True
+    trains: ClassVar = {
+        "gaussian-nb": GaussianNB,
+        "multinomial-nb": MultinomialNB,
+        "complement-nb": ComplementNB,
+        "bernoulli-nb": BernoulliNB,
+    }
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -63,26 +69,24 @@ class NaiveBayesLearner(Learner):
         )
 
     @classmethod
-    def recognise(cls, estimator: Any) -> Self | None:
-        """One of scikit-learn's own, no class derived from them."""
-        if type(estimator) not in (GaussianNB, MultinomialNB, ComplementNB, BernoulliNB):
-            return None
+    def recognise(cls, estimator: Any) -> Self:
+        """Recognise scikit-learn's own classes, not classes derived from them."""
         estimator._validate_params()
         return cls(estimator)
 
     @property
     def description(self) -> str:
-        """Which way the nodes are trained, for people."""
+        """One line for users: the name of the learner and its method."""
         return f"naive-bayes: every {type(self.estimator).__name__} from the statistics of its classes"
 
     def fit(self, task: NodeTask, context: Context) -> NodeScorer:
         """Train all nodes; nothing is random."""
-        statistics = self._statistics(task, self._rows_as_read(task), None, context)
+        statistics = self._statistics(task, self._input(task), None, context)
         return self._scorer(statistics, None, context)
 
     def cross_fit(self, task: NodeTask, wanted: Wanted, context: Context) -> CrossFitted:
         """Train all nodes without each fold, and on all rows, as far as wanted."""
-        X = self._rows_as_read(task)
+        X = self._input(task)
         statistics = self._statistics(task, X, task.rows.fold, context)
         n_folds = task.rows.n_folds
         members = [
@@ -93,13 +97,13 @@ class NaiveBayesLearner(Learner):
         if Wanted.SCORES not in wanted:
             return CrossFitted(self._scorer(statistics, None, context) if with_full else None, members, None)
         scores, full = statistics.out_of_fold(task, X, context, with_full=with_full)
-        return CrossFitted(None if full is None else self._reading(full), members, scores)
+        return CrossFitted(None if full is None else self._with_binarisation(full), members, scores)
 
-    def _rows_as_read(self, task: NodeTask) -> Matrix:
-        return task.rows.remember("naive Bayes features", lambda: self._readable(task.rows.X))
+    def _input(self, task: NodeTask) -> Matrix:
+        return task.rows.remember("naive Bayes features", lambda: self._checked_input(task.rows.X))
 
-    def _readable(self, X: Matrix) -> Matrix:
-        """The rows as the rule reads them."""
+    def _checked_input(self, X: Matrix) -> Matrix:
+        """Check `X` and binarise it if the rule does."""
         if isinstance(self._rule, GaussianRule):
             return X
         self._rule.check(X, type(self.estimator).__name__)
@@ -118,10 +122,10 @@ class NaiveBayesLearner(Learner):
         return known if known.groups.task is task else known.of_task(task)
 
     def _scorer(self, statistics: Statistics, fold: int | None, context: Context) -> NodeScorer:
-        return self._reading(statistics.weights(fold, context))
+        return self._with_binarisation(statistics.weights(fold, context))
 
-    def _reading(self, scorer: NodeScorer) -> NodeScorer:
-        """Nodes that read rows as the rule does."""
+    def _with_binarisation(self, scorer: NodeScorer) -> NodeScorer:
+        """Put binarisation in front of a scorer if the rule has a threshold."""
         if isinstance(self._rule, GaussianRule) or self._rule.threshold is None:
             return scorer
         return Binarised(self._rule, scorer)
@@ -130,14 +134,14 @@ class NaiveBayesLearner(Learner):
 @savable("binarised", rule=Part(Smoothing), scorer=SCORER)
 @dataclass(frozen=True)
 class Binarised:
-    """Nodes that look at whether features exceed a threshold."""
+    """A scorer whose input is binarised first."""
 
     rule: Smoothing
     scorer: NodeScorer
 
     @property
     def is_trained(self) -> BoolArray:
-        """Whether a node had rows on both sides to learn from."""
+        """True where a node had training rows on both sides."""
         return self.scorer.is_trained
 
     def log_odds(self, X: Matrix) -> FloatArray:
@@ -146,5 +150,5 @@ class Binarised:
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
-        asked, place = np.unique(rows, return_inverse=True)
-        return self.scorer.pair_log_odds(self.rule.binarised(X[asked], np.float64), place, nodes)
+        distinct, place = np.unique(rows, return_inverse=True)
+        return self.scorer.pair_log_odds(self.rule.binarised(X[distinct], np.float64), place, nodes)

@@ -1,4 +1,4 @@
-"""Log-odds of the sides before any feature is seen."""
+"""Prior log-odds of a node's sides."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 @savable("prior")
 @dataclass(frozen=True)
 class Prior:
-    """How a node's prior log-odds are found.
+    """Source of a node's prior log-odds.
 
     Attributes
     ----------
     learned : bool
-        Whether they are those of the weights of the sides, unless given.
+        Take them from the weights of the sides; otherwise they are 0. Ignored if `given`.
     given : float or None
-        The user's log-odds of the side that has the class of highest code.
+        The user's log-odds of the side that contains the highest class code.
     """
 
     learned: bool = True
@@ -33,7 +33,7 @@ class Prior:
 
     @classmethod
     def of(cls, given: Any, learned: bool = True) -> Prior:
-        """Read a scikit-learn parameter of two probabilities."""
+        """Read scikit-learn's `class_prior` or `priors`."""
         if given is None:
             return cls(learned)
         if len(given) != 2:
@@ -49,7 +49,7 @@ class Prior:
         Parameters
         ----------
         left_is_positive : (n_nodes,)
-            Whether the left side is the one with the highest class code.
+            True where the left side contains the highest class code.
         """
         if self.given is not None:
             return np.where(left_is_positive, self.given, -self.given)

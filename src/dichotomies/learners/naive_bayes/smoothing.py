@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, Matrix
     from dichotomies.learners.naive_bayes.groups import Sides
 
-#: What scikit-learn raises a smaller alpha to, unless it is forced.
+#: Lower limit that scikit-learn puts on alpha, unless force_alpha is set.
 _SMALLEST_ALPHA = 1e-10
 
 
 class Background(NamedTuple):
-    """What is known of each node before its active features are looked at.
+    """Parameters of each node that do not depend on its active features.
 
     Attributes
     ----------
     intercept, weight : (n_nodes,)
         The intercept if no feature were active, and the weight of every inactive feature.
     of_side : (n_nodes, 2)
-        What the rule must know of the sides, see `_kernels.naive_bayes.sparse_nodes.above_background`.
+        Totals of the sides that the rule needs, see `_kernels.naive_bayes.sparse_nodes.above_background`.
     """
 
     intercept: FloatArray
@@ -40,20 +40,20 @@ class Background(NamedTuple):
     of_side: FloatArray
 
 
-@savable("smoothing", threshold=Real)  # without a threshold there is no need to save it
+@savable("smoothing", threshold=Real)  # saved only as part of Binarised, which has a threshold
 @dataclass(frozen=True)
 class Smoothing:
-    """How an estimator makes weights of counts.
+    """Rule by which an estimator turns counts into weights.
 
     Attributes
     ----------
     rule : int
-        Which formula, see `_kernels.naive_bayes.sparse_nodes`.
+        The formula, one of those in `_kernels.naive_bayes.sparse_nodes`.
     alpha : (1,) or (n_features,)
         Added to every count.
     prior : Prior
     threshold : float or None
-        Features are read as whether they exceed it.
+        Features are binarised by it.
     """
 
     rule: int
@@ -90,7 +90,7 @@ class Smoothing:
     def background(
         self, left_is_positive: BoolArray, sides: Sides, counts: FloatArray, alpha: FloatArray
     ) -> Background:
-        """Everything of a node that does not depend on which features are active.
+        """Compute what does not depend on which features are active.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Smoothing:
         return Background(prior, total[:, 1] - total[:, 0], counts)
 
     def check(self, X: Matrix, name: str) -> None:
-        """Refuse numbers that are no counts, in the name of an estimator."""
+        """Raise if `X` holds values that the estimator of this name does not accept."""
         if self.rule != BERNOULLI:
             check_non_negative(X, f"{name} (input X)")
         elif self.threshold is None:
@@ -123,12 +123,12 @@ class Smoothing:
                 )
 
     def binarised(self, X: Matrix, dtype: type = np.uint8) -> Matrix:
-        """The features as the estimator reads them."""
+        """Binarise `X` if there is a threshold."""
         if self.threshold is None:
             return X
         if isinstance(X, np.ndarray):
             return (self.threshold < X).astype(dtype)
-        if not X.has_canonical_format:  # the parts of a number would be compared one by one
+        if not X.has_canonical_format:  # duplicates must be summed before the comparison
             X = X.copy()
             X.sum_duplicates()
         data = (X.data > self.threshold).astype(dtype)
@@ -136,7 +136,7 @@ class Smoothing:
 
 
 def _alpha_of(estimator: Any) -> FloatArray:
-    """The smoothing parameter, checked and, if too small, raised as scikit-learn does."""
+    """Read and check alpha; raise it to the lower limit as scikit-learn does."""
     alpha: FloatArray = np.atleast_1d(np.asarray(estimator.alpha, dtype=np.float64))
     if alpha.ndim > 1:
         raise ValueError(f"alpha must be a number or one number per feature, got shape {alpha.shape}.")

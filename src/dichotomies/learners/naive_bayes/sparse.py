@@ -1,4 +1,4 @@
-"""Counts of sparse rows: the features that each class has seen, and from them the nodes' weights."""
+"""Counts of sparse rows: the active features of each class, and the node weights that follow from them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.naive_bayes.class_counts import sum_active
-from dichotomies._kernels.naive_bayes.sparse_models import Rows
+from dichotomies._kernels.naive_bayes.sparse_models import SparseRows
 from dichotomies._kernels.naive_bayes.sparse_sides import Counts
-from dichotomies.learners.naive_bayes.ascent import Ascent, Asked
+from dichotomies.learners.naive_bayes.bottom_up import BottomUpPass, RequestedOutputs
 from dichotomies.learners.naive_bayes.groups import take_segments
 
 if TYPE_CHECKING:
-    from dichotomies._common.context import Context
+    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
     from dichotomies.learners.naive_bayes.smoothing import Background, Smoothing
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SparseCounts:
-    """What each group has seen.
+    """Active features of each group and their counts.
 
     Attributes
     ----------
     offsets : (n_groups + 1,)
-        Where the features of each group begin, and the end.
+        Start of each group's features, and the end.
     feature, count : (n_active,)
         A feature and its weighted sum over the rows of the group.
     """
@@ -67,7 +67,7 @@ class SparseCounts:
         return cls(smoothing, groups, alpha, offsets, np.concatenate(feature), np.concatenate(total))
 
     def of_task(self, task: NodeTask) -> SparseCounts:
-        """The same classes in another tree."""
+        """Reorder the counts to the leaves of another tree."""
         groups, now = self.groups.of_task(task)
         offsets, places = take_segments(self.offsets, now)
         feature, count = self.feature[places], self.count[places]
@@ -80,7 +80,7 @@ class SparseCounts:
 
     @property
     def active(self) -> Counts:
-        """Each group's features, for kernels."""
+        """The counts in the form kernels take."""
         return Counts(self.groups.n_folds, self.offsets, self.feature, self.count)
 
     @cached_property
@@ -91,24 +91,24 @@ class SparseCounts:
         return sums[:, None]
 
     def background(self, fold: int | None = None) -> tuple[Sides, Background]:
-        """The nodes as far as they do not depend on which features are active, without a fold."""
+        """Compute the nodes' parameters that do not depend on active features, leaving out a fold."""
         sides = self.groups.sides(fold)
         counts = self.groups.side_sums(self.groups.without(self._group_total, fold))[:, :, 0]
         return sides, self.smoothing.background(self.task.left_is_positive, sides, counts, self.alpha)
 
     def weights(self, fold: int | None, context: Context) -> SparseWeights:
-        """The nodes' weights, learned from all rows or from all but those of a fold."""
-        ascent = Ascent.of(self, [fold])
-        parts = ascent.climb(Asked.weights_alone(), context, f"training {self.task.n_nodes} nodes")
-        return ascent.weights(parts)
+        """Train the nodes on all rows, or on all but those of a fold."""
+        bottom_up, title = BottomUpPass.of(self, [fold]), f"training {self.task.n_nodes} nodes"
+        visited = bottom_up.visit_all(RequestedOutputs.weights_only(), context, title)
+        return bottom_up.weights(visited)
 
     def out_of_fold(
         self, task: NodeTask, X: Any, context: Context, *, with_full: bool
     ) -> tuple[FloatArray, SparseWeights | None]:
-        """Scores of `task.own_pairs()` by models that have not seen the row's fold, and `weights()`."""
+        """Out-of-fold scores of `task.own_pairs()` and, where `with_full`, the weights from all rows."""
         assert task.rows.fold is not None
         by_leaf = X[task.row_order]
-        rows = Rows(
+        rows = SparseRows(
             by_leaf.data,
             by_leaf.indices,
             by_leaf.indptr,
@@ -120,7 +120,7 @@ class SparseCounts:
         )
         out = np.empty(rows.pair_offset[-1])
         left_out: list[int | None] = list(range(self.groups.n_folds))
-        ascent = Ascent.of(self, [*left_out, None] if with_full else left_out)
-        asked = Asked(rows, out, with_full)
-        parts = ascent.climb(asked, context, f"scoring out of fold at {self.task.n_nodes} nodes")
-        return out, ascent.weights(parts) if with_full else None
+        bottom_up = BottomUpPass.of(self, [*left_out, None] if with_full else left_out)
+        requested = RequestedOutputs(rows, out, with_full)
+        visited = bottom_up.visit_all(requested, context, f"scoring out of fold at {self.task.n_nodes} nodes")
+        return out, bottom_up.weights(visited) if with_full else None

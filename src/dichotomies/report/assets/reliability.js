@@ -54,7 +54,7 @@ function diagonal(colour) {
 function pointText({ seriesName, value }) {
   if (value.length < 5) return `${seriesName}: ${count(value[1])} predictions`;
   const [said, right, low, high, rows] = value;
-  return `${seriesName}<br>says ${percent(said, 1)}, right ${percent(right, 1)} (${percent(low)} to ${percent(high)})<br>${count(rows)} predictions`;
+  return `${seriesName}<br>confidence ${percent(said, 1)}, accuracy ${percent(right, 1)} (${percent(low)} to ${percent(high)})<br>${count(rows)} predictions`;
 }
 
 function drawReliability() {
@@ -64,9 +64,9 @@ function drawReliability() {
     grid: [{ top: 34, height: "58%" }, { bottom: 42, height: "16%" }].map((place) => ({ left: 70, right: 20, outerBoundsMode: "none", ...place })),
     legend: { show: stages.length > 1, data: stages.map((s) => s.name), top: 0, textStyle: { color: colour.ink, fontFamily } },
     tooltip: { ...tooltipStyle(colour), trigger: "item", formatter: pointText },
-    xAxis: [axis(colour, "", { ...AXIS, gridIndex: 0 }), axis(colour, "how sure it is", { ...AXIS, gridIndex: 1, nameGap: 26 })],
+    xAxis: [axis(colour, "", { ...AXIS, gridIndex: 0 }), axis(colour, "confidence", { ...AXIS, gridIndex: 1, nameGap: 26 })],
     yAxis: [
-      axis(colour, "how often it is right", { ...AXIS, gridIndex: 0, nameGap: 44 }),
+      axis(colour, "accuracy", { ...AXIS, gridIndex: 0, nameGap: 44 }),
       axis(colour, "", { type: "value", gridIndex: 1, splitNumber: 2, axisLabel: { formatter: (v) => (v >= 1e6 ? `${v / 1e6} M` : v >= 1e3 ? `${v / 1e3} k` : v) } }),
     ],
     series: [diagonal(colour), ...stages.flatMap((stage) => stageSeries(stage, colour))],
@@ -78,8 +78,8 @@ function depthLines(stage, colour) {
   const line = (id, name, values, type) => ({ id, name, type: "line", color: shade, symbolSize: 5,
     data: values.map((value, i) => [cuts.depths[i], value]), lineStyle: { width: 2, type },
     symbol: type === "solid" ? "circle" : "emptyCircle" });
-  return [line(`${stage.key}-right`, `right, ${stage.short}`, stage.accuracy, "solid"),
-    line(`${stage.key}-sure`, `sure, ${stage.short}`, stage.confidence, "dashed")];
+  return [line(`${stage.key}-right`, `accuracy, ${stage.short}`, stage.accuracy, "solid"),
+    line(`${stage.key}-sure`, `confidence, ${stage.short}`, stage.confidence, "dashed")];
 }
 
 function drawDepths() {
@@ -105,7 +105,7 @@ function describeDepth() {
   const what = i === last ? `all ${classes(report.tree.names.length)}` : `${count(groups)} groups of classes`;
   byId("depth-text").textContent = `${cuts.depths[i]} of ${cuts.depths[last]}: ${what}`;
   byId("depth").setAttribute("aria-valuetext", byId("depth-text").textContent);
-  const gaps = stages.map((s) => `${s.name}: right ${percent(s.accuracy[i], 1)}, sure ${percent(s.confidence[i], 1)}, average gap ${percent(s[ecePlace()][i], 1)}`);
+  const gaps = stages.map((s) => `${s.name}: accuracy ${percent(s.accuracy[i], 1)}, confidence ${percent(s.confidence[i], 1)}, calibration error ${percent(s[ecePlace()][i], 1)}`);
   byId("reliability-chart").setAttribute("aria-label", `Reliability diagram after ${byId("depth-text").textContent}. ${gaps.join(". ")}.`);
 }
 

@@ -21,7 +21,7 @@ function listMatches() {
   active = matches.length ? 0 : -1;
   const items = matches.map((position, i) => element("li", { role: "option", id: `match-${i}`, "aria-selected": i === active, onmousedown: (event) => { event.preventDefault(); choose(i); } }, tree.names[position]));
   if (text.trim() && found.length !== matches.length) items.push(element("li", { "aria-disabled": "true" }, `and ${count(found.length - matches.length)} more`));
-  if (text.trim() && !found.length) items.push(element("li", { "aria-disabled": "true" }, "No class has this in its name"));
+  if (text.trim() && !found.length) items.push(element("li", { "aria-disabled": "true" }, "No class matches"));
   byId("matches").replaceChildren(...items);
   open(items.length > 0);
 }

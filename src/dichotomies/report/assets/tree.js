@@ -49,7 +49,7 @@ function factsOf(branch) {
   if (isLeaf(branch)) {
     const rows = tree.class_rows[~branch];
     const facts = [["Rows", count(rows)]];
-    if (rows > 0) facts.push(["Answered rightly", percent(tree.class_right[~branch])], ["Loss per row, final", `${nats(tree.class_nll[~branch])} nats`]);
+    if (rows > 0) facts.push(["Accuracy", percent(tree.class_right[~branch])], ["Loss per row, final", `${nats(tree.class_nll[~branch])} nats`]);
     return facts;
   }
   const share = report.total > 0 ? percent(tree.nll[branch] / report.total, 1) : "–";
@@ -190,7 +190,7 @@ function decisionsAbove(leaf) {
   const items = pathTo(leaf).slice(0, -1).map((node) => element("li", {},
     element("button", { class: "link", type: "button", onclick: () => show(node) }, `${classes(sizeOf(node))}`),
     element("span", {}, nats(tree.colourings[0].values[node]))));
-  return [element("p", { class: "note" }, "Decisions on the way, with the loss per row of all that pass:"), element("ol", {}, ...items)];
+  return [element("p", { class: "note" }, "Decisions on the path, with the loss per row that reaches them:"), element("ol", {}, ...items)];
 }
 
 // ------------------------------------------------------------------ keyboard

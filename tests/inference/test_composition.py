@@ -8,8 +8,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import log_expit
 
 from dichotomies import ClassTree
-from dichotomies.inference import prediction as inference
-from dichotomies.inference.prediction import chunk_rows, class_log_proba, for_each_chunk
+from dichotomies.inference import composition as inference
+from dichotomies.inference.composition import chunk_rows, class_log_proba, for_each_chunk
 from tests.tree.test_class_tree import chain, trees
 
 

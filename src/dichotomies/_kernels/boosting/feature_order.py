@@ -1,8 +1,8 @@
-"""The order in which a tree node looks at the features: scrambled, yet not random.
+"""Order in which a tree node tries the features: a deterministic pseudo-random permutation.
 
-The first of equally good features is taken. In a small node many features are: were the order always the
-same, all trees would look at the same corner of an image, where scikit-learn's, which go through the features
-in random order, look everywhere. Here the order is scrambled by how many bins the rows have.
+Among equally good features the first one tried is taken, and in small nodes many are equally good. With a
+fixed order, all trees would use the same corner of an image, whereas scikit-learn tries features in random
+order. Here the order is derived from the number of bins, the tree and the node.
 """
 
 from typing import Any
@@ -14,31 +14,31 @@ from dichotomies._kernels.compile import kernel
 
 
 @kernel
-def start_round(offsets: IntArray, number: int, node: int) -> tuple[Any, Any]:
-    """Where to begin going round the features, and by which step: differs by rows, tree and node.
+def first_and_step(offsets: IntArray, number: int, node: int) -> tuple[Any, Any]:
+    """Return the first feature to try and the (cyclic) step to the next one.
 
     Parameters
     ----------
     offsets : (n_features + 1,)
-        Where each feature's bins begin, and the end.
+        Start of each feature's bins, and the end.
     number : int
         Number of the tree.
     node : int
-        The root, or the parent of the two nodes to be searched.
+        The root, or the parent of the two nodes to be split.
     """
     n_features = len(offsets) - 1
     mixed: Any = np.uint64(0)
     for part in (offsets[n_features], offsets[n_features // 2], number, node):
-        mixed = scramble(mixed + np.uint64(part))
+        mixed = mix_bits(mixed + np.uint64(part))
     first = np.int64(mixed % np.uint64(n_features))
     step = np.int64((mixed >> np.uint64(32)) % np.uint64(n_features))
-    while not have_no_common_divisor(step, n_features):
+    while not are_coprime(step, n_features):
         step += 1
     return first, step
 
 
 @kernel
-def scramble(x: Any) -> Any:
+def mix_bits(x: Any) -> Any:
     """Mix 64 bits (the finaliser of SplitMix64: Steele, Lea & Flood 2014)."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -47,8 +47,8 @@ def scramble(x: Any) -> Any:
 
 
 @kernel
-def have_no_common_divisor(a: Any, b: Any) -> bool:
-    """Whether steps of `a` visit all of `b` places (Euclid)."""
+def are_coprime(a: Any, b: Any) -> bool:
+    """Return True if steps of `a` visit all of `b` places (Euclid's algorithm)."""
     while b:
         a, b = b, a % b
     return bool(a == 1)
