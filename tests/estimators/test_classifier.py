@@ -28,6 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 from dichotomies import ClassTree
 from dichotomies.inference import composition as inference
 from dichotomies.structures import STRUCTURES
+from tests.slow import slow
 from tests.uncalibrated import Clones, Uncalibrated
 
 LOGISTIC = LogisticRegression(solver="newton-cholesky", tol=1e-10)
@@ -74,7 +75,7 @@ def test_scikit_learn_accepts_it_with_no_check_failed_or_skipped():
     ],
     ids=lambda e: type(e).__name__,
 )
-@pytest.mark.parametrize("nested", [["no", "yes"], ["yes", "no"]])
+@pytest.mark.parametrize("nested", [["no", "yes"], *slow(["yes", "no"])])
 @pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
 def test_two_classes_are_the_base_learner_itself(digits, estimator, nested):
     X, y = digits

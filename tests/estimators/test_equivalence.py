@@ -61,7 +61,7 @@ def test_sparse(real_data, container, estimator):
 
 
 @pytest.mark.parametrize("estimator", [LOGISTIC, GaussianNB(), TREE], ids=repr)
-@pytest.mark.parametrize("structure", ["random", "uniform", "data-balanced"])
+@pytest.mark.parametrize("structure", ["random", *slow("uniform", "data-balanced")])
 def test_digits_with_weights(digits, rng, estimator, structure):
     X, y = digits
     weight = rng.integers(1, 4, size=len(y)).astype(float)

@@ -21,6 +21,7 @@ from dichotomies.learners.logistic.tuning import PSEUDO_ROWS
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.tree import ClassTree
 from tests.reference import RecursiveNestedDichotomy
+from tests.slow import slow
 from tests.tasks import in_folds, node_task
 from tests.uncalibrated import Uncalibrated
 
@@ -81,7 +82,7 @@ def _assert_equal_to_clones(X, y, weight, folds, params, atol=1e-5):
 
 
 @pytest.mark.parametrize("kind", [_as_dense, csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("n_rows", [90, 700])
+@pytest.mark.parametrize("n_rows", [90, *slow(700)])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_full_models_members_and_scores_equal_clones(digits, rng, variant, n_rows, kind):
     X, y = digits

@@ -79,7 +79,7 @@ def check_equal_to_clones(estimator, task, rng):
     close(fast.scores, slow.scores)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [True, *slow(False)])
 @pytest.mark.parametrize("estimator", GAUSSIANS + DISCRETE, ids=str)
 @pytest.mark.parametrize(
     ("name", "n_classes"),
@@ -90,7 +90,7 @@ def test_dense_rows_give_what_clones_give(real_data, rng, name, n_classes, estim
     check_equal_to_clones(estimator, task, rng)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [True, *slow(False)])
 @pytest.mark.parametrize("estimator", DISCRETE, ids=str)
 @pytest.mark.parametrize(
     ("name", "n_classes"),

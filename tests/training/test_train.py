@@ -243,7 +243,7 @@ def test_scores_without_probabilities_can_be_calibrated(digits):
 @pytest.mark.parametrize(
     ("method", "size"),
     [
-        *((name, "cross-fit") for name in MULTICLASS.names()),
+        *slow(*((name, "cross-fit") for name in MULTICLASS.names())),
         # of 90 rows, only those learn that have few parameters or a strong penalty
         *((name, 0.1) for name in MULTICLASS.names() if name not in ("vector-ml", "matrix", "dirichlet")),
     ],
@@ -317,7 +317,7 @@ def test_unknown_calibrators_are_refused_with_a_suggestion(iris):
 
 
 @pytest.mark.parametrize(("internal", "external"), SCHEMES)
-@pytest.mark.parametrize("size", [0.1, "cross-fit"])
+@pytest.mark.parametrize("size", [0.1, *slow("cross-fit")])
 @pytest.mark.parametrize("container", [np.asarray, csr_array])
 def test_schemes_combine_with_weights_and_sparse_data(digits, rng, internal, external, size, container):
     X, y = digits

@@ -205,7 +205,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         sample_weight: npt.ArrayLike | None = None,
         examples: Sequence[object] | None = None,
     ) -> Report:
-        """How far the probabilities can be trusted on these rows: one HTML page that opens offline.
+        """Report on how far the probabilities can be trusted on these rows, as one HTML page.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
     # ------------------------------------------------------------------ scikit-learn's protocols
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Where `sample_weight` goes: this estimator uses it, and passes it to those that request it."""
+        """Route `sample_weight`: this estimator uses it, and passes it on where it is requested."""
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(
             estimator=self.base_estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
