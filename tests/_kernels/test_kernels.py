@@ -51,6 +51,7 @@ def test_the_rule_for_plain_code_knows_sizes_alone():
     assert is_small(100, 0.01)
     assert not is_small(100, 10.0)
     assert not is_small(10**6, 0.01)
+    assert is_small(100, 1e-4, is_answer=True)
     assert not is_small(100, 0.01, is_answer=True)
 
 

@@ -27,7 +27,7 @@ ANY_ORDER = frozenset({"reassoc", "contract", "nsz"})
 
 #: Rows up to which plain code is considered, and the seconds that it may take, by its estimate: where a model
 #: is trained, and where it answers, which happens again and again.
-FEW_ROWS, PATIENCE, PATIENCE_OF_ANSWERS = 5_000, 0.25, 0.005
+FEW_ROWS, PATIENCE, PATIENCE_OF_ANSWERS = 5_000, 0.25, 0.001
 
 
 def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:
@@ -180,9 +180,11 @@ def canonical(argument: Any) -> Any:
 
     Kernels write to what is theirs to write, so the memory of such an array is not changed.
     """
-    if isinstance(argument, np.ndarray):
+    if type(argument) is np.ndarray:
         return argument if argument.flags.writeable else np.asarray(_Writable(argument))
     if isinstance(argument, tuple) and hasattr(argument, "_fields"):
+        if all(each.flags.writeable for each in argument if type(each) is np.ndarray):
+            return argument
         return type(argument)(*map(canonical, argument))
     return argument
 

@@ -136,28 +136,6 @@ def _score_own_rows(
 
 
 @kernel
-def spread(
-    features: IntArray, feature_offsets: IntArray, node: IntArray, value: FloatArray, out: FloatArray
-) -> None:
-    """Write out the entries of some features: one row each, zero where a node has no entry."""
-    out[:] = 0.0
-    for i in range(len(features)):
-        for entry in range(feature_offsets[features[i]], feature_offsets[features[i] + 1]):
-            # Unsigned, a node number is never taken to be counted from the end.
-            out[i, np.uintp(node[entry])] = value[entry]
-
-
-@spread.plainly
-def _spread(
-    features: IntArray, feature_offsets: IntArray, node: IntArray, value: FloatArray, out: FloatArray
-) -> None:
-    out[:] = 0.0
-    for i, j in enumerate(features):
-        own = slice(feature_offsets[j], feature_offsets[j + 1])
-        out[i, node[own]] = value[own]
-
-
-@kernel
 def add_multiple(x: float, values: FloatArray, out: FloatArray) -> None:
     """Add x times the values."""
     for k in range(len(out)):

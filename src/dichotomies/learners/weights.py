@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dichotomies._kernels.compile import csr_arrays, is_small
-from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products, spread
+from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import expect_array, expect_indices, expect_offsets
 
@@ -126,9 +126,10 @@ class SparseWeights:
         features = features[_MANY * n_entries[features] >= n_nodes]
         place: IntArray = np.full(len(n_entries), -1, dtype=np.int32)
         place[features] = np.arange(len(features))
-        weights = np.empty((len(features), n_nodes))
-        small = is_small(len(features), 3e-6 * len(features))
-        spread.when(small)(features, self.feature_offsets, self.node, self.value, weights)
+        weights = np.zeros((len(features), n_nodes))
+        of_entry = np.repeat(place, n_entries)
+        is_common = of_entry >= 0
+        weights[of_entry[is_common], self.node[is_common]] = self.value[is_common]
         return place, weights
 
     @property

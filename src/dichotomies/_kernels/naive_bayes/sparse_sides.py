@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.elementary import copy
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
@@ -143,13 +144,6 @@ def add_at(at: Any, values: FloatArray, out: FloatArray) -> None:
     """Add values to the places where they belong."""
     for i in range(len(values)):
         out[np.uintp(at[i])] += values[i]
-
-
-@kernel
-def copy(values: Any, out: Any) -> None:
-    """Write values to the first places; assigning to a slice does the same and takes long to compile."""
-    for i in range(len(values)):
-        out[i] = values[i]
 
 
 @kernel

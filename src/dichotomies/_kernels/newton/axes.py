@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dichotomies._kernels.compile import vector_kernel
-from dichotomies._kernels.elementary import copy, dot
+from dichotomies._kernels.elementary import copy, dot, exponential
 from dichotomies._kernels.newton.node import Nodes, Objective, Results, costs, keep_scores, sides
 
 if TYPE_CHECKING:
@@ -45,9 +45,7 @@ _BLOCK_SIZE = 2**16
 _OVERSHOT = 0.5
 
 _F = np.float32
-_LOG2_E, _LN_2, _MOST = _F(1.4426950408889634), _F(0.6931471805599453), _F(100.0)
-_ONE, _HALF, _SIXTH = _F(1.0), _F(1 / 2), _F(1 / 6)
-_24TH, _120TH, _720TH = _F(1 / 24), _F(1 / 120), _F(1 / 720)
+_ONE = _F(1.0)
 
 
 class Axes(NamedTuple):
@@ -139,12 +137,7 @@ def slopes(z: SingleArray, shift: np.float32, y: SingleArray, cost: SingleArray,
     curvature = _F(0.0)
     for i in range(len(z)):
         z[i] += shift
-        exponent = min(max(y[i] * z[i] * _LOG2_E, -_MOST), _MOST)
-        whole = np.floor(exponent + _HALF)
-        r = (exponent - whole) * _LN_2
-        tail = _ONE + r * (_ONE + r * (_HALF + r * (_SIXTH + r * (_24TH + r * (_120TH + r * _720TH)))))
-        tail *= np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)  # 2^whole
-        wrong = _ONE / (_ONE + tail)
+        wrong = _ONE / (_ONE + exponential(y[i] * z[i]))
         out[i] = cost[i] * y[i] * wrong
         curvature += cost[i] * wrong * (_ONE - wrong)
     return float(curvature)

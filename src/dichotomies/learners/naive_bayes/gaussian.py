@@ -99,8 +99,7 @@ class GaussianNodes:
         out: FloatArray = powers @ self.expanded.coefficients
         out += self.expanded.constant
         if len(self.expanded.steep_node):
-            small = is_small(len(X), 1e-8 * len(X) * len(self.expanded.steep_node) + 1e-5 * n_features)
-            kernels.add_steep.when(small)(X, *self.expanded[2:], out)
+            kernels.add_steep(X, *self.expanded[2:], out)
         return out
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
