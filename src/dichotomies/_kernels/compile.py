@@ -176,17 +176,21 @@ class _Writable:
 
 
 def canonical(argument: Any) -> Any:
-    """An argument as kernels take it: read-only arrays would be a signature of their own.
+    """An argument as kernels take it: a read-only array, or a tuple with one, would be of another type.
 
     Kernels write to what is theirs to write, so the memory of such an array is not changed.
     """
-    if type(argument) is np.ndarray:
+    if isinstance(argument, np.ndarray):
         return argument if argument.flags.writeable else np.asarray(_Writable(argument))
-    if isinstance(argument, tuple) and hasattr(argument, "_fields"):
-        if all(each.flags.writeable for each in argument if type(each) is np.ndarray):
-            return argument
+    if isinstance(argument, tuple) and not all(map(_is_canonical, argument)):
         return type(argument)(*map(canonical, argument))
     return argument
+
+
+def _is_canonical(argument: Any) -> bool:
+    if isinstance(argument, np.ndarray):
+        return argument.flags.writeable
+    return not isinstance(argument, tuple) or all(map(_is_canonical, argument))
 
 
 def csr_arrays(X: Any) -> tuple[Any, IntArray, IntArray]:

@@ -285,8 +285,21 @@ def expand(scores: Quadratic, shift: FloatArray, is_steep: BoolArray) -> tuple[F
     return np.concatenate([square.T, linear.T]), constant.sum(axis=1)
 
 
+@kernel
 def add_steep(X: Matrix, offsets: IntArray, node: IntArray, steep: Quadratic, out: FloatArray) -> None:
     """Add what `expand` left out to the scores (n_rows, n_nodes)."""
+    center, square, linear = steep
+    for i in range(len(X)):
+        row = out[i]
+        for j in range(X.shape[1]):
+            x = X[i, j]
+            for place in range(offsets[j], offsets[j + 1]):
+                y = x - center[place]
+                row[node[place]] += (square[place] * y + linear[place]) * y
+
+
+@add_steep.plainly
+def _add_steep(X: Matrix, offsets: IntArray, node: IntArray, steep: Quadratic, out: FloatArray) -> None:
     for j in np.flatnonzero(np.diff(offsets)):
         own = slice(offsets[j], offsets[j + 1])
         y = X[:, j, None] - steep.center[own]

@@ -99,7 +99,9 @@ class GaussianNodes:
         out: FloatArray = powers @ self.expanded.coefficients
         out += self.expanded.constant
         if len(self.expanded.steep_node):
-            kernels.add_steep(X, *self.expanded[2:], out)
+            seconds = 2e-8 * len(X) * len(self.expanded.steep_node) + 1e-5 * n_features
+            small = is_small(len(X), seconds, is_answer=True)
+            kernels.add_steep.when(small)(X, *self.expanded[2:], out)
         return out
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:

@@ -94,7 +94,7 @@ class Groups:
     def side_sums(self, leaves: FloatArray) -> FloatArray:
         """Sum of values per leaf over the sides of each node: (n_leaves, n) to (n_nodes, 2, n)."""
         tree = self.task.tree
-        return self.task.of_nodes(side_sums(tree.left, tree.right, leaves))
+        return self.task.of_nodes(side_sums(tree, leaves))
 
     def sides(self, fold: int | None = None) -> Sides:
         """What the sides of each node weigh, without the rows of a fold."""
