@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from dichotomies._common.parallel import run
-from dichotomies._kernels.compile import is_small
+from dichotomies._kernels.compile import canonical, is_small
 from dichotomies._kernels.composition import implied_log_odds, path_sums, plain_seconds
 from dichotomies.inference.pooling import POOLINGS
 
@@ -67,10 +67,11 @@ def class_log_proba(tree: ClassTree, log_odds: FloatArray, out: FloatArray | Non
     """
     out = np.empty((len(log_odds), tree.n_classes)) if out is None else out
     step = max(1, _CACHED_BYTES // (8 * max(1, tree.n_nodes)))
+    arrays = canonical(tree.left), canonical(tree.right), canonical(tree.leaf_order)  # once for all blocks
     sums = path_sums.when(is_small(len(log_odds), plain_seconds(log_odds.size, tree.depth), is_answer=True))
     for i in range(0, len(log_odds), step):
         block = log_odds[i : i + step]
-        sums(block, _log_likelier(block), tree.left, tree.right, tree.leaf_order, out[i : i + step])
+        sums(block, _log_likelier(block), *arrays, out[i : i + step])
     return out
 
 
