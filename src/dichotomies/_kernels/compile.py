@@ -47,7 +47,7 @@ def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:
     return n_rows <= FEW_ROWS and seconds <= patience and not _COMPILES_ALWAYS.get()
 
 
-#: Whether nothing is small; see `compiling_always`.
+#: Set while nothing counts as small; see `compiling_always`.
 _COMPILES_ALWAYS: ContextVar[bool] = ContextVar("compiles always", default=False)
 
 
@@ -61,7 +61,7 @@ def compiling_always() -> Iterator[None]:
         _COMPILES_ALWAYS.reset(token)
 
 
-#: Whether kernels that are called run in plain code, as those that call them do.
+#: Set while plain code runs, so that kernels it calls run in plain code too.
 _RUNS_PLAINLY: ContextVar[bool] = ContextVar("runs plainly", default=False)
 
 

@@ -9,7 +9,7 @@ from dichotomies._kernels.isotonic import pool_ties
 
 @kernel
 def turns_left(x: FloatArray, y: FloatArray, i: int, j: int, k: int) -> bool:
-    """Whether the way from point i over point j to point k turns left: j is a corner of a lower hull."""
+    """Test whether the way from point i over point j to point k turns left: j is a corner of a lower hull."""
     return bool((x[j] - x[i]) * (y[k] - y[i]) > (x[k] - x[i]) * (y[j] - y[i]))
 
 

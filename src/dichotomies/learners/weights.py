@@ -46,13 +46,11 @@ class DenseWeights:
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
+        given = rows, nodes, self.weights, self.intercept
+        if not isinstance(X, np.ndarray):
+            return mixed_pairs(X, *given)
         out = np.empty(len(rows))
-        given: Any = rows, nodes, self.weights, self.intercept, out
-        if isinstance(X, np.ndarray):
-            small = is_small(len(rows), 1e-8 * len(rows) * X.shape[1])
-            dense_pairs.when(small)(X, *given)
-        else:
-            mixed_pairs.when(is_small(len(rows), 5e-6 * len(rows)))(*csr_arrays(X), *given)
+        dense_pairs.when(is_small(len(rows), 1e-8 * len(rows) * X.shape[1]))(X, *given, out)
         return out
 
     def check_fits(self, n_nodes: int, n_features: int) -> None:

@@ -20,7 +20,7 @@ LEAST = float(np.finfo(np.float64).eps)
 
 
 class Boosting(NamedTuple):
-    """How an ensemble is trained.
+    """Parameters of an ensemble.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Ensembles(NamedTuple):
 
 
 class Names(NamedTuple):
-    """What the local rows, features and bins of a training set are.
+    """Names of the local rows, features and bins of a training set.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from dichotomies._kernels.compile import kernel
 
 @kernel
 def start_round(offsets: IntArray, number: int, node: int) -> tuple[Any, Any]:
-    """Where to begin going round the features, and by which step: differs by rows, tree and node.
+    """First feature of a round and the step to the next: they differ by rows, tree and node.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def scramble(x: Any) -> Any:
 
 @kernel
 def have_no_common_divisor(a: Any, b: Any) -> bool:
-    """Whether steps of `a` visit all of `b` places (Euclid)."""
+    """Test whether steps of `a` visit all of `b` places (Euclid)."""
     while b:
         a, b = b, a % b
     return bool(a == 1)

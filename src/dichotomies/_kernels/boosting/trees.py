@@ -53,7 +53,7 @@ class Rows(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """How a tree is grown.
+    """Parameters of growth.
 
     Attributes
     ----------

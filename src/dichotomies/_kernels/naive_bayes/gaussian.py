@@ -131,7 +131,7 @@ def node_parameters(
 
 @vector_kernel
 def score_one(x: Matrix, node: Quadratic) -> float:
-    """What the features of a row say at a node."""
+    """Log-odds that the features of a row add at a node."""
     center, square, linear = node
     total = 0.0
     for j in range(len(center)):

@@ -28,7 +28,7 @@ ROUNDING = 1e-9  # a count may exceed the rows it was counted in by this part of
 def above_background(
     rule: int, left: float, right: float, alpha: float, of_left: float, of_right: float
 ) -> float:
-    """How far a feature's weight is from that of a feature that neither side has seen.
+    """Difference of a feature's weight from that of a feature that neither side has seen.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def absent(count: float, rows: float) -> float:
 
 @kernel
 def tally(rule: int, count: float, alpha: float, of_side: float) -> float:
-    """What an active feature adds to a side's sum over all features, beyond an inactive one.
+    """Amount that an active feature adds to a side's sum over all features, beyond an inactive one.
 
     Of ``log P(feature)`` for the normalised complement, of ``log P(no feature)`` for Bernoulli.
     """

@@ -1,4 +1,4 @@
-"""What the sides of every node have seen, from the leaves up: sparse counts are merged child by child.
+"""Counts of either side of every node, from the leaves up: sparse counts are merged child by child.
 
 Nodes are visited in post-order, so that the subtrees below a node are the last that were merged. Much of what
 two subtrees have seen is the same, so there is less to merge than if every node were to add up its leaves.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Counts(NamedTuple):
-    """What each group of rows has seen; group ``leaf * n_folds + fold``.
+    """Counts of each group of rows; group ``leaf * n_folds + fold``.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Place(NamedTuple):
 
 
 class Subtrees(NamedTuple):
-    """What some subtrees have seen, for each model in the folds that it learns from.
+    """Counts of some subtrees, for each model in the folds that it learns from.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Subtrees(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Where one node after another is worked on.
+    """Scratch memory that one node after another uses.
 
     Attributes
     ----------

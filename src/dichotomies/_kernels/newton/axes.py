@@ -76,7 +76,7 @@ class Axes(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What a node's parameters are to fit.
+    """The rows that a node's parameters are to fit.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Problem(NamedTuple):
 
 
 class Goal(NamedTuple):
-    """When to stop.
+    """Criteria to stop by.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ def quasi_newton(gradient: FloatArray, diagonal: FloatArray, memory: Memory, out
 def is_reached(
     theta: FloatArray, gradient: FloatArray, diagonal: FloatArray, curvature: float, goal: Goal
 ) -> bool:
-    """Whether the parameters are near enough to the optimum."""
+    """Test whether the parameters are near enough to the optimum."""
     p = len(theta) - 1
     square = steepest = energy = 0.0
     for j in range(p):
@@ -320,7 +320,7 @@ def start(
 
 @vector_kernel
 def inherit(memory: Memory, part: float, out: Memory) -> None:
-    """What is remembered of a problem, as it would be if only a part of its rows counted."""
+    """Write the memory of a problem as it would be if only a part of its rows counted."""
     p = memory.steps.shape[1] - 1
     out.n_pairs[0] = memory.n_pairs[0]
     for i in range(min(memory.n_pairs[0], MEMORY)):

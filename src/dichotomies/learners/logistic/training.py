@@ -60,7 +60,7 @@ _WRITTEN_OUT = 2**22
 
 @dataclass(frozen=True)
 class Trained:
-    """What came of training.
+    """Trained members and their results.
 
     Attributes
     ----------
@@ -194,7 +194,7 @@ class NodeTraining:
         return turned
 
     def _suits_axes(self, X: FloatArray) -> bool:
-        """Whether single precision will do, and turning rows to their axes is less work than it saves."""
+        """Test that single precision will do, and turning rows to their axes is less work than it saves."""
         n, p = X.shape
         if not self.settings.free_intercept or self.settings.tol < _LOOSE_TOL:
             return False

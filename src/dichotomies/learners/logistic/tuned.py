@@ -47,7 +47,7 @@ class TunedScorer:
 
     @property
     def is_trained(self) -> BoolArray:
-        """Whether each node had rows on both sides to learn from."""
+        """True for nodes that had rows on both sides to learn from."""
         return self.nodes.is_trained
 
     def log_odds(self, X: Matrix) -> FloatArray:

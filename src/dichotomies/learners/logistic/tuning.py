@@ -1,4 +1,4 @@
-"""How strong a penalty each node wants: the rule by which nodes choose."""
+"""The rule by which nodes choose the strength of their penalty."""
 
 from __future__ import annotations
 
