@@ -20,8 +20,8 @@ TEXT = """
 Seconds from the start of a new process to the first prediction, median of several runs: importing, fitting
 and predicting 100 rows, first with an empty cache of compiled kernels, then with the kernels of the first
 run found there. Beside it the same with scikit-learn's estimator for the task, and how many times its time
-the cold start takes. One thread on either side. "Kernels" are those that had to be compiled. Training rows are
-all of iris, digits, or letter's 16,000.
+the cold start takes. One thread on either side. "Kernels" are those that had to be compiled. Training rows
+are all of iris, digits, or letter's 16,000.
 """
 
 HEADER = [
