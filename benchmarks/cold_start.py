@@ -20,8 +20,8 @@ TEXT = """
 Seconds from the start of a new process to the first prediction, median of several runs: importing, fitting
 and predicting 100 rows, first with an empty cache of compiled kernels, then with the kernels of the first
 run found there. Beside it the same with scikit-learn's estimator for the task, and how many times its time
-the cold start takes. "Kernels" are those that had to be compiled. Training rows are all of iris, digits, or
-letter's 16,000.
+the cold start takes. One thread on either side. "Kernels" are those that had to be compiled. Training rows
+are all of iris, digits, or letter's 16,000.
 """
 
 HEADER = [
@@ -41,6 +41,9 @@ _DATA = {
         "X, y = data.X[keep] / 15, data.y[keep]"
     ),
 }
+
+
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 class Case(NamedTuple):
@@ -133,7 +136,7 @@ def _run(script: str, cache: str) -> tuple[list[float], float]:
     begun = time.perf_counter()
     process = subprocess.run(
         [sys.executable, "-c", script],
-        env={**os.environ, "NUMBA_CACHE_DIR": cache},
+        env={**os.environ, **_ONE_THREAD, "NUMBA_CACHE_DIR": cache},
         capture_output=True,
         text=True,
         check=True,
@@ -205,7 +208,7 @@ def _command_line(folder: Path, repeats: int) -> list[list[str]]:
             with tempfile.TemporaryDirectory() as cache:
                 for found in (cold, warm):
                     begun = time.perf_counter()
-                    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+                    environment = {**os.environ, **_ONE_THREAD, "NUMBA_CACHE_DIR": cache}
                     subprocess.run(
                         [sys.executable, "-m", *words], env=environment, check=True, capture_output=True
                     )

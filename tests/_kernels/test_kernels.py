@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from dichotomies._kernels.compile import csr_arrays, is_small, kernel
 from dichotomies._kernels.elementary import sum_of_logs, take_exponentials, take_logs
-from dichotomies._kernels.score_maps import segment_sums
+from dichotomies._kernels.weights import dense_pairs
 
 
 def _read_only(values):
@@ -17,11 +17,11 @@ def _read_only(values):
 
 
 def test_read_only_arrays_are_no_signature_of_their_own():
-    out = np.empty(2)
-    for values in (np.arange(5.0), _read_only(np.arange(5.0))):
-        segment_sums(values, np.ones(5), _read_only([0, 2, 5]), out)
-        assert out.tolist() == [1.0, 9.0]
-    assert len(segment_sums.compiled.signatures) == 1
+    rows, nodes, out = np.array([1, 0]), np.array([0, 0]), np.empty(2)
+    for X in (np.arange(4.0).reshape(2, 2), _read_only([[0.0, 1.0], [2.0, 3.0]])):
+        dense_pairs(X, rows, _read_only(nodes), _read_only([[1.0, 10.0]]), np.zeros(1), out)
+        assert out.tolist() == [32.0, 10.0]
+    assert len(dense_pairs.compiled.signatures) == 1
 
 
 def test_indices_of_sparse_rows_have_one_type(rng):
@@ -51,6 +51,7 @@ def test_the_rule_for_plain_code_knows_sizes_alone():
     assert is_small(100, 0.01)
     assert not is_small(100, 10.0)
     assert not is_small(10**6, 0.01)
+    assert is_small(100, 1e-4, is_answer=True)
     assert not is_small(100, 0.01, is_answer=True)
 
 

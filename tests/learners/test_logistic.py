@@ -25,12 +25,17 @@ from tests.slow import slow
 from tests.tasks import in_folds, node_task
 from tests.uncalibrated import Uncalibrated
 
+#: Every law holds for plain code and for kernels, whatever the size.
+WAYS = {"plain": np.inf, "compiled": -1.0}
 
-@pytest.fixture(params=["plain", "compiled"], autouse=True)
+
+@pytest.fixture(params=WAYS, autouse=True)
 def way(request, monkeypatch):
-    """Every law holds for plain code and for kernels, whatever the size."""
-    monkeypatch.setattr(kernels, "PATIENCE", np.inf if request.param == "plain" else -1.0)
+    """One of the ways, or the choice between them where a test tries both itself."""
+    monkeypatch.setattr(kernels, "PATIENCE", WAYS.get(request.param, kernels.PATIENCE))
 
+
+tries_both = pytest.mark.parametrize("way", ["both"], indirect=True)
 
 EVERYTHING = Wanted.FULL | Wanted.MEMBERS | Wanted.SCORES
 
@@ -70,7 +75,14 @@ def _assert_equal_to_clones(X, y, weight, folds, params, atol=1e-5):
             in_folds(exactly, folds), EVERYTHING, Context(rng)
         )
     learner = LogisticLearner.recognise(_fast(**params))
-    fast = learner.cross_fit(in_folds(task, folds), EVERYTHING, Context(rng))
+    task = in_folds(task, folds)
+    for patience in WAYS.values():
+        kernels.PATIENCE = patience  # restored by the fixture
+        fast = learner.cross_fit(task, EVERYTHING, Context(rng))
+        _assert_equal(fast, clones, X, atol)
+
+
+def _assert_equal(fast, clones, X, atol):
     pairs = zip([clones.full, *clones.members], [fast.full, *fast.members], strict=True)
     for expected, answer in pairs:
         assert np.array_equal(expected.is_trained, answer.is_trained)
@@ -81,6 +93,7 @@ def _assert_equal_to_clones(X, y, weight, folds, params, atol=1e-5):
     np.testing.assert_allclose(fast.scores, clones.scores, rtol=10 * atol, atol=10 * atol)
 
 
+@tries_both
 @pytest.mark.parametrize("kind", [_as_dense, csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("n_rows", [90, *slow(700)])
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -93,6 +106,7 @@ def test_full_models_members_and_scores_equal_clones(digits, rng, variant, n_row
     _assert_equal_to_clones(kind(X[rows]), y[rows], weight, folds, VARIANTS[variant])
 
 
+@tries_both
 @pytest.mark.parametrize("kind", [_as_dense, csr_array], ids=["dense", "sparse"])
 def test_single_precision_is_kept_and_exact_enough(digits, rng, kind):
     X, y = digits
@@ -286,6 +300,7 @@ def test_the_highest_class_decides_which_side_is_positive(rng):
 
 
 @pytest.mark.slow
+@tries_both
 def test_the_tuned_classifier_passes_scikit_learns_checks():
     check_estimator(TunedLogisticRegression(random_state=0), on_skip=None)
 
@@ -361,6 +376,7 @@ def test_nodes_too_small_for_folds_follow_the_others(rng):
 
 
 @pytest.mark.slow
+@tries_both
 def test_choosing_per_node_or_depth_beats_the_best_single_C_on_test_rows(real_data):
     data = real_data("omniglot")
     codes = np.unique(data.y, return_inverse=True)[1]

@@ -27,7 +27,7 @@ ANY_ORDER = frozenset({"reassoc", "contract", "nsz"})
 
 #: Rows up to which plain code is considered, and the seconds that it may take, by its estimate: where a model
 #: is trained, and where it answers, which happens again and again.
-FEW_ROWS, PATIENCE, PATIENCE_OF_ANSWERS = 5_000, 0.25, 0.005
+FEW_ROWS, PATIENCE, PATIENCE_OF_ANSWERS = 5_000, 0.25, 0.001
 
 
 def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:
@@ -47,7 +47,7 @@ def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:
     return n_rows <= FEW_ROWS and seconds <= patience and not _COMPILES_ALWAYS.get()
 
 
-#: Whether nothing is small; see `compiling_always`.
+#: Set while nothing counts as small; see `compiling_always`.
 _COMPILES_ALWAYS: ContextVar[bool] = ContextVar("compiles always", default=False)
 
 
@@ -61,7 +61,7 @@ def compiling_always() -> Iterator[None]:
         _COMPILES_ALWAYS.reset(token)
 
 
-#: Whether kernels that are called run in plain code, as those that call them do.
+#: Set while plain code runs, so that kernels it calls run in plain code too.
 _RUNS_PLAINLY: ContextVar[bool] = ContextVar("runs plainly", default=False)
 
 
@@ -176,15 +176,21 @@ class _Writable:
 
 
 def canonical(argument: Any) -> Any:
-    """An argument as kernels take it: read-only arrays would be a signature of their own.
+    """An argument as kernels take it: a read-only array, or a tuple with one, would be of another type.
 
     Kernels write to what is theirs to write, so the memory of such an array is not changed.
     """
     if isinstance(argument, np.ndarray):
         return argument if argument.flags.writeable else np.asarray(_Writable(argument))
-    if isinstance(argument, tuple) and hasattr(argument, "_fields"):
+    if isinstance(argument, tuple) and not all(map(_is_canonical, argument)):
         return type(argument)(*map(canonical, argument))
     return argument
+
+
+def _is_canonical(argument: Any) -> bool:
+    if isinstance(argument, np.ndarray):
+        return argument.flags.writeable
+    return not isinstance(argument, tuple) or all(map(_is_canonical, argument))
 
 
 def csr_arrays(X: Any) -> tuple[Any, IntArray, IntArray]:

@@ -53,7 +53,7 @@ def _announce(kernel: Kernel[Any, Any]) -> None:
 
 
 def is_interactive() -> bool:
-    """Whether someone is waiting: a prompt, a notebook or a terminal."""
+    """Test whether someone is waiting: a prompt, a notebook or a terminal."""
     return hasattr(sys, "ps1") or "ipykernel" in sys.modules or sys.stderr.isatty()
 
 

@@ -33,10 +33,31 @@ WHOLE = 1.5 * 2.0**52
 LOG2_E = 1.4426950408889634
 C10, C11, C12 = 1 / 3628800, 1 / 39916800, 1 / 479001600  # of the exponential series
 
+_F = np.float32
+_FARTHEST = _F(87.0)  # exp of less is below the normal numbers of single precision
+_LOG2_E = _F(1.4426950408889634)
+_LN2_HIGH, _LN2_LOW = _F(0.693359375), _F(-2.12194440e-4)
+_HALF, _ONE = _F(0.5), _F(1.0)
+_C2, _C3, _C4 = _F(5.0000001201e-1), _F(1.6666665459e-1), _F(4.1665795894e-2)
+_C5, _C6, _C7 = _F(8.3334519073e-3), _F(1.3981999507e-3), _F(1.9875691500e-4)
+_BIAS, _MANTISSA_BITS = np.int32(127), np.int32(23)
+
+
+@vector_kernel
+def exponential(x: np.float32) -> np.float32:
+    """``exp(x)`` to 3e-7 in single precision, by the polynomial of the Cephes library; x is cut off at 87."""
+    x = min(max(x, -_FARTHEST), _FARTHEST)
+    k = np.floor(x * _LOG2_E + _HALF)
+    r = x - k * _LN2_HIGH - k * _LN2_LOW
+    p = ((((_C7 * r + _C6) * r + _C5) * r + _C4) * r + _C3) * r + _C2
+    power = np.int32((np.int32(k) + _BIAS) << _MANTISSA_BITS)
+    result: np.float32 = (p * r * r + r + _ONE) * power.view(np.float32)
+    return result
+
 
 @vector_kernel
 def are_usual(values: FloatArray) -> bool:
-    """Whether all values are positive and neither tiny nor huge."""
+    """Test that all values are positive and neither tiny nor huge."""
     n_unusual = 0
     for i in range(len(values)):
         n_unusual += not (LEAST < values[i] < MOST)
@@ -131,6 +152,6 @@ def dot(a: FloatArray, b: FloatArray) -> float:
 
 @vector_kernel
 def copy(values: Any, out: Any) -> None:
-    """Copy numbers, whatever their precision; numba takes seconds to compile ``out[:] = values``."""
-    for i in range(len(out)):
+    """Copy as many numbers as both have; numba takes seconds to compile ``out[:] = values``."""
+    for i in range(min(len(values), len(out))):
         out[i] = values[i]

@@ -137,32 +137,18 @@ def _apply_to_columns(
         scores[:, k] = column
 
 
-@kernel
-def losses(log_odds: FloatArray, targets: BoolArray, out: FloatArray) -> None:
-    """Write the negative log-likelihood of every row: ``log(1 + exp(-z))`` or, if negative, ``exp(z)``."""
-    for i in range(len(targets)):
-        out[i] = softplus(-log_odds[i] if targets[i] else log_odds[i])
+def losses(log_odds: FloatArray, targets: BoolArray) -> FloatArray:
+    """The negative log-likelihood of every row: ``log(1 + exp(-z))`` or, if negative, ``exp(z)``."""
+    z = np.where(targets, -log_odds, log_odds)
+    loss: FloatArray = np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z)))
+    return loss
 
 
-@losses.plainly
-def _losses(log_odds: FloatArray, targets: BoolArray, out: FloatArray) -> None:
-    np.logaddexp(0.0, np.where(targets, -log_odds, log_odds), out=out)
-
-
-@kernel
-def segment_sums(values: FloatArray, weights: FloatArray, offsets: IntArray, out: FloatArray) -> None:
-    """Write the weighted sum of each segment's values."""
-    for k in range(len(offsets) - 1):
-        total = 0.0
-        for i in range(offsets[k], offsets[k + 1]):
-            total += weights[i] * values[i]
-        out[k] = total
-
-
-@segment_sums.plainly
-def _segment_sums(values: FloatArray, weights: FloatArray, offsets: IntArray, out: FloatArray) -> None:
-    segment = np.repeat(np.arange(len(out)), np.diff(offsets))
-    out[:] = np.bincount(segment, weights * values, len(out))
+def segment_sums(values: FloatArray, weights: FloatArray, offsets: IntArray) -> FloatArray:
+    """The weighted sum of each segment's values."""
+    n_segments = len(offsets) - 1
+    segment = np.repeat(np.arange(n_segments), np.diff(offsets))
+    return np.bincount(segment, weights * values, n_segments).astype(np.float64)
 
 
 @kernel

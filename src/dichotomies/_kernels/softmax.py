@@ -14,30 +14,13 @@ import numpy.typing as npt
 
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel, vector_kernel
+from dichotomies._kernels.elementary import exponential
 
 SingleArray: TypeAlias = npt.NDArray[np.float32]
 
 _F = np.float32
-_LOWEST = _F(-87.0)  # below this, exp is subnormal in single precision
-_LOG2_E = _F(1.4426950408889634)
-_LN2_HIGH, _LN2_LOW = _F(0.693359375), _F(-2.12194440e-4)
-_HALF, _ONE = _F(0.5), _F(1.0)
-_C2, _C3, _C4 = _F(5.0000001201e-1), _F(1.6666665459e-1), _F(4.1665795894e-2)
-_C5, _C6, _C7 = _F(8.3334519073e-3), _F(1.3981999507e-3), _F(1.9875691500e-4)
+_ONE = _F(1.0)
 _MAGNITUDE, _SIGN_SHIFT = np.int32(0x7FFFFFFF), np.int32(31)
-_BIAS, _MANTISSA_BITS = np.int32(127), np.int32(23)
-
-
-@vector_kernel
-def exponential(x: np.float32) -> np.float32:
-    """``exp(x)`` for x <= 0 to 3e-7, by the polynomial of the Cephes library; 1e-38 below -87."""
-    x = max(x, _LOWEST)
-    k = np.floor(x * _LOG2_E + _HALF)
-    r = x - k * _LN2_HIGH - k * _LN2_LOW
-    p = ((((_C7 * r + _C6) * r + _C5) * r + _C4) * r + _C3) * r + _C2
-    power = np.int32((np.int32(k) + _BIAS) << _MANTISSA_BITS)
-    result: np.float32 = (p * r * r + r + _ONE) * power.view(np.float32)
-    return result
 
 
 @vector_kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -42,39 +42,16 @@ def _dense_pairs(
     out[:] = np.einsum("ij,ij->i", X[rows], weights[nodes], dtype=np.float64) + intercept[nodes]
 
 
-@kernel
 def mixed_pairs(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
-    rows: IntArray,
-    nodes: IntArray,
-    weights: FloatArray,
-    intercept: FloatArray,
-    out: FloatArray,
-) -> None:
+    X: Any, rows: IntArray, nodes: IntArray, weights: FloatArray, intercept: FloatArray
+) -> FloatArray:
     """Score CSR row ``rows[i]`` at node ``nodes[i]``; `weights` has a row per node."""
-    for i in range(len(rows)):
-        total = intercept[nodes[i]]
-        for place in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            total += data[place] * weights[nodes[i], indices[place]]
-        out[i] = total
-
-
-@mixed_pairs.plainly
-def _mixed_pairs(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
-    rows: IntArray,
-    nodes: IntArray,
-    weights: FloatArray,
-    intercept: FloatArray,
-    out: FloatArray,
-) -> None:
-    for i, (row, k) in enumerate(zip(rows, nodes, strict=True)):
-        own = slice(indptr[row], indptr[row + 1])
-        out[i] = data[own] @ weights[k, indices[own]] + intercept[k]
+    size = np.diff(X.indptr)[rows]
+    place = np.repeat(X.indptr[rows] - (np.cumsum(size) - size), size) + np.arange(size.sum())
+    products = X.data[place] * weights[np.repeat(nodes, size), X.indices[place]]
+    pair = np.repeat(np.arange(len(rows)), size)
+    scores: FloatArray = np.bincount(pair, products, len(rows)) + intercept[nodes]
+    return scores
 
 
 @vector_kernel
@@ -133,28 +110,6 @@ def _score_own_rows(
         rows = row_order[first_row[k] + place - pair_offsets[k]]
         mine = folds[rows] == fold
         out[place[mine]] = X[rows[mine]] @ weights[k] + intercept[k]
-
-
-@kernel
-def scatter(
-    features: IntArray, feature_offsets: IntArray, node: IntArray, value: FloatArray, out: FloatArray
-) -> None:
-    """Scatter the entries of some features into dense rows, zero where a node has no entry."""
-    out[:] = 0.0
-    for i in range(len(features)):
-        for entry in range(feature_offsets[features[i]], feature_offsets[features[i] + 1]):
-            # unsigned indices need no test for negative ones
-            out[i, np.uintp(node[entry])] = value[entry]
-
-
-@scatter.plainly
-def _scatter(
-    features: IntArray, feature_offsets: IntArray, node: IntArray, value: FloatArray, out: FloatArray
-) -> None:
-    out[:] = 0.0
-    for i, j in enumerate(features):
-        own = slice(feature_offsets[j], feature_offsets[j + 1])
-        out[i, node[own]] = value[own]
 
 
 @kernel

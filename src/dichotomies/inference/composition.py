@@ -8,7 +8,7 @@ import numpy as np
 
 from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._common.parallel import run
-from dichotomies._kernels.compile import is_small
+from dichotomies._kernels.compile import canonical, is_small
 from dichotomies._kernels.composition import path_sums, plain_seconds
 
 if TYPE_CHECKING:
@@ -57,10 +57,11 @@ def class_log_proba(tree: ClassTree, log_odds: FloatArray, out: FloatArray | Non
     array([[0.375, 0.375, 0.25 ]])
     """
     out = np.empty((len(log_odds), tree.n_classes)) if out is None else out
+    arrays = canonical(tree.left), canonical(tree.right), canonical(tree.leaf_order)  # once for all blocks
     sums = path_sums.when(is_small(len(log_odds), plain_seconds(log_odds.size, tree.depth), is_answer=True))
     for rows in row_slices(len(log_odds), rows_within(_CACHED_BYTES, tree.n_nodes)):
         block = log_odds[rows]
-        sums(block, _log_likelier(block), tree.left, tree.right, tree.leaf_order, out[rows])
+        sums(block, _log_likelier(block), *arrays, out[rows])
     return out
 
 

@@ -181,10 +181,8 @@ class ImpliedScorer:
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row at each node."""
-        log_proba = self.model.log_proba(X)
-        out = np.empty((len(log_proba), self.tree.n_nodes))
-        implied_log_odds(log_proba, self.tree.left, self.tree.right, self.tree.leaf_order, out)
-        return out
+        tree = self.tree
+        return implied_log_odds(self.model.log_proba(X), tree.left, tree.right, tree.leaf_order)
 
 
 def _largest(values: FloatArray, k: int) -> IntArray:

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from dichotomies._common.chunks import rows_within
 from dichotomies._kernels.compile import csr_arrays, is_small
-from dichotomies._kernels.weights import dense_pairs, mixed_pairs, scatter, sparse_pairs, sparse_products
+from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Offsets
 
@@ -52,13 +52,11 @@ class DenseWeights:
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
+        given = rows, nodes, self.weights, self.intercept
+        if not isinstance(X, np.ndarray):
+            return mixed_pairs(X, *given)
         out = np.empty(len(rows))
-        given: Any = rows, nodes, self.weights, self.intercept, out
-        if isinstance(X, np.ndarray):
-            small = is_small(len(rows), 1e-8 * len(rows) * X.shape[1])
-            dense_pairs.when(small)(X, *given)
-        else:
-            mixed_pairs.when(is_small(len(rows), 5e-6 * len(rows)))(*csr_arrays(X), *given)
+        dense_pairs.when(is_small(len(rows), 1e-8 * len(rows) * X.shape[1]))(X, *given, out)
         return out
 
 
@@ -124,9 +122,10 @@ class SparseWeights:
         features = features[_COMMON_PART * n_entries[features] >= n_nodes]
         place: IntArray = np.full(len(n_entries), -1, dtype=np.int32)
         place[features] = np.arange(len(features))
-        weights = np.empty((len(features), n_nodes))
-        small = is_small(len(features), 3e-6 * len(features))
-        scatter.when(small)(features, self.feature_offsets, self.node, self.value, weights)
+        weights = np.zeros((len(features), n_nodes))
+        of_entry = np.repeat(place, n_entries)
+        is_common = of_entry >= 0
+        weights[of_entry[is_common], self.node[is_common]] = self.value[is_common]
         return place, weights
 
     @property

@@ -73,11 +73,6 @@ class Segments:
         """Rows of the longest segment: at the nodes of a tree, all rows."""
         return int(np.diff(self.offsets).max(initial=0))
 
-    @property
-    def is_small(self) -> bool:
-        """Whether plain code sorts and sums them."""
-        return is_small(self.longest, 2e-7 * len(self.scores))
-
     @cached_property
     def row_weights(self) -> FloatArray:
         """The weight of each row, 1 by default."""
@@ -92,7 +87,8 @@ class Segments:
     def order(self) -> IntArray:
         """Indices (n,) that sort the rows by score within each segment."""
         order = np.empty(len(self.scores), dtype=np.intp)
-        sort_segments.when(self.is_small)(self.scores, self.offsets, order)
+        small = is_small(self.longest, 2e-7 * len(order))
+        sort_segments.when(small)(self.scores, self.offsets, order)
         return order
 
     def count(self, rows: BoolArray) -> IntArray:
@@ -107,17 +103,12 @@ class Segments:
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Return the weighted sum of `values`, one per row, over each segment."""
-        out = np.empty(len(self))
-        segment_sums.when(self.is_small)(values, self.row_weights, self.offsets, out)
-        return out
+        return segment_sums(values, self.row_weights, self.offsets)
 
 
 def row_nll(log_odds: FloatArray, segments: Segments) -> FloatArray:
     """Return the unweighted negative log-likelihood (n,) of every row's target under the log-odds."""
-    out = np.empty(len(segments.scores))
-    given = np.ascontiguousarray(log_odds, dtype=np.float64), segments.targets
-    losses.when(segments.is_small)(*given, out)
-    return out
+    return losses(log_odds, segments.targets)
 
 
 def segment_nll(log_odds: FloatArray, segments: Segments) -> FloatArray:

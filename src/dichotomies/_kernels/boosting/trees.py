@@ -138,10 +138,13 @@ def grow_tree(rows: BinnedRows, growth: Growth, number: int, tree: Tree) -> None
 
     Ties between features are broken by the number of the tree, see `feature_order`.
     """
-    tree.feature[:] = -1
-    tree.begin[:] = 0
-    tree.end[:] = 0
-    init_root(rows, growth, number, tree)
+    root = init_root(rows, growth, tree)
+    if not may_split(growth, tree, root):
+        return
+    histogram = tree.histograms[0, 0]
+    # Variables rather than literals, which would be types of their own: another signature to compile.
+    yes, no = root == 0, root != 0
+    search(rows, growth, (number, root), tree, (root, root), (yes, no), (histogram, histogram, histogram), no)
     for level in range(growth.max_depth):
         first = 2**level - 1
         here = tree.histograms[level % 2]
@@ -158,20 +161,20 @@ def grow_tree(rows: BinnedRows, growth: Growth, number: int, tree: Tree) -> None
 
 
 @kernel
-def init_root(rows: BinnedRows, growth: Growth, number: int, tree: Tree) -> None:
-    """Initialise the root and find its split."""
+def init_root(rows: BinnedRows, growth: Growth, tree: Tree) -> int:
+    """Initialise the root of an empty tree; return its number."""
+    for node in range(len(tree.feature)):
+        tree.feature[node], tree.begin[node], tree.end[node] = -1, 0, 0
     n_rows = rows.codes.shape[1]
     for i in range(n_rows):
         tree.order[i] = i
-    tree.begin[0], tree.middle[0], tree.end[0] = 0, rows.n_negative, n_rows
-    tree.sums[0, 0] = rows.amounts[0, : n_rows if growth.newton else rows.n_negative].sum()
-    tree.sums[0, 1] = rows.amounts[1, 0 if growth.newton else rows.n_negative :].sum()
-    if not may_split(growth, tree, 0):
-        return
-    histogram, root = tree.histograms[0, 0], tree.begin[0]
-    # Variables rather than literals, which would be types of their own: another signature to compile.
-    yes, no = root == 0, root != 0
-    search(rows, growth, (number, root), tree, (root, root), (yes, no), (histogram, histogram, histogram), no)
+    tree.middle[0], tree.end[0] = rows.n_negative, n_rows
+    tree.sums[0, 0] = tree.sums[0, 1] = 0
+    for i in range(n_rows if growth.newton else rows.n_negative):
+        tree.sums[0, 0] += rows.amounts[0, i]
+    for i in range(0 if growth.newton else rows.n_negative, n_rows):
+        tree.sums[0, 1] += rows.amounts[1, i]
+    return int(tree.begin[0])
 
 
 @kernel

@@ -1,49 +1,43 @@
-"""Sums over the classes on either side of every node, from the leaves up."""
+"""Sums over the classes on either side of every node."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.composition import levels
 
 if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray
+
+#: Additions up to which every node adds up its own leaves, however many nodes share them.
+_FEW = 2**18
 
 
-@kernel
-def side_sums(left: IntArray, right: IntArray, leaves: FloatArray, out: FloatArray) -> None:
-    """Add up the values of leaves, child by child, so that small sums are not lost in large ones.
+def side_sums(tree: Any, leaves: FloatArray) -> FloatArray:
+    """Add up the values of leaves; nothing is subtracted, so that small sums are not lost in large ones.
 
     Parameters
     ----------
-    left, right : (n_nodes,)
-        Children, ``~position`` where a child is a leaf; parents come before their children.
+    tree : ClassTree
     leaves : (n_leaves, n_values)
         Values, by leaf position.
-    out : (n_nodes, 2, n_values)
+
+    Returns
+    -------
+    (n_nodes, 2, n_values)
         Sums over the left and the right side of each node.
     """
-    for k in range(len(left) - 1, -1, -1):
-        for side in range(2):
-            child = left[k] if side == 0 else right[k]
-            for j in range(leaves.shape[1]):
-                if child < 0:
-                    out[k, side, j] = leaves[~child, j]
-                else:
-                    out[k, side, j] = out[child, 0, j] + out[child, 1, j]
-
-
-@side_sums.plainly
-def _side_sums(left: IntArray, right: IntArray, leaves: FloatArray, out: FloatArray) -> None:
-    """A level of the tree at a time, the last first."""
-    for level in reversed(levels(left, right)):
-        for side, child in enumerate((left[level], right[level])):
-            is_leaf = (child < 0)[:, None]
-            of_leaves, of_nodes = (
-                leaves[np.where(child < 0, ~child, 0)],
-                out[np.maximum(child, 0)].sum(axis=1),
-            )
-            out[level, side] = np.where(is_leaf, of_leaves, of_nodes)
+    n_values = leaves.shape[1]
+    if (tree.stop - tree.start).sum() * n_values <= _FEW:
+        edges = np.stack([tree.start, tree.split, tree.stop], axis=1).ravel()
+        padded = np.append(leaves, np.zeros((1, n_values)), axis=0)
+        return np.add.reduceat(padded, edges, axis=0).reshape(-1, 3, n_values)[:, :2]
+    out = np.empty((tree.n_nodes, 2, n_values))
+    for level in reversed(levels(tree.left, tree.right)):
+        for side, child in enumerate((tree.left[level], tree.right[level])):
+            of_side, is_leaf = out[level, side], child < 0
+            of_side[is_leaf] = leaves[~child[is_leaf]]
+            of_side[~is_leaf] = out[child[~is_leaf]].sum(axis=1)
+    return out

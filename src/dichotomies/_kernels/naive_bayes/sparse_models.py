@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.elementary import copy
 from dichotomies._kernels.naive_bayes.sparse_nodes import make_weights
-from dichotomies._kernels.naive_bayes.sparse_sides import (
-    NodeRange,
-    add_sides,
-    copy,
-    merge_sides,
-    push_subtree,
-)
+from dichotomies._kernels.naive_bayes.sparse_sides import NodeRange, add_sides, merge_sides, push_subtree
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.elementary import copy
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
@@ -146,13 +147,6 @@ def add_at(slots: Any, values: FloatArray, out: FloatArray) -> None:
     """Add values at their slots."""
     for i in range(len(values)):
         out[np.uintp(slots[i])] += values[i]
-
-
-@kernel
-def copy(values: Any, out: Any) -> None:
-    """Copy values to the beginning of `out`; a slice assignment does the same but takes long to compile."""
-    for i in range(len(values)):
-        out[i] = values[i]
 
 
 @kernel

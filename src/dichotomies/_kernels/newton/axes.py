@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dichotomies._kernels.compile import vector_kernel
-from dichotomies._kernels.elementary import copy, dot
+from dichotomies._kernels.elementary import copy, dot, exponential
 from dichotomies._kernels.newton.node import Nodes, Objective, Results, costs, keep_scores, sides
 
 if TYPE_CHECKING:
@@ -45,9 +45,7 @@ _BLOCK_SIZE = 2**16
 _OVERSHOT = 0.5
 
 _F = np.float32
-_LOG2_E, _LN_2, _MOST = _F(1.4426950408889634), _F(0.6931471805599453), _F(100.0)
-_ONE, _HALF, _SIXTH = _F(1.0), _F(1 / 2), _F(1 / 6)
-_24TH, _120TH, _720TH = _F(1 / 24), _F(1 / 120), _F(1 / 720)
+_ONE = _F(1.0)
 
 
 class Axes(NamedTuple):
@@ -78,7 +76,7 @@ class Axes(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What a node's parameters are to fit.
+    """The rows that a node's parameters are to fit.
 
     Attributes
     ----------
@@ -98,7 +96,7 @@ class Problem(NamedTuple):
 
 
 class Goal(NamedTuple):
-    """When to stop.
+    """Criteria to stop by.
 
     Attributes
     ----------
@@ -139,12 +137,7 @@ def slopes(z: SingleArray, shift: np.float32, y: SingleArray, cost: SingleArray,
     curvature = _F(0.0)
     for i in range(len(z)):
         z[i] += shift
-        exponent = min(max(y[i] * z[i] * _LOG2_E, -_MOST), _MOST)
-        whole = np.floor(exponent + _HALF)
-        r = (exponent - whole) * _LN_2
-        tail = _ONE + r * (_ONE + r * (_HALF + r * (_SIXTH + r * (_24TH + r * (_120TH + r * _720TH)))))
-        tail *= np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)  # 2^whole
-        wrong = _ONE / (_ONE + tail)
+        wrong = _ONE / (_ONE + exponential(y[i] * z[i]))
         out[i] = cost[i] * y[i] * wrong
         curvature += cost[i] * wrong * (_ONE - wrong)
     return float(curvature)
@@ -205,7 +198,7 @@ def quasi_newton(gradient: FloatArray, diagonal: FloatArray, memory: Memory, out
 def is_reached(
     theta: FloatArray, gradient: FloatArray, diagonal: FloatArray, curvature: float, goal: Goal
 ) -> bool:
-    """Whether the parameters are near enough to the optimum."""
+    """Test whether the parameters are near enough to the optimum."""
     p = len(theta) - 1
     square = steepest = energy = 0.0
     for j in range(p):
@@ -327,7 +320,7 @@ def start(
 
 @vector_kernel
 def inherit(memory: Memory, part: float, out: Memory) -> None:
-    """What is remembered of a problem, as it would be if only a part of its rows counted."""
+    """Write the memory of a problem as it would be if only a part of its rows counted."""
     p = memory.steps.shape[1] - 1
     out.n_pairs[0] = memory.n_pairs[0]
     for i in range(min(memory.n_pairs[0], MEMORY)):

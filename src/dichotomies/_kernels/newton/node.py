@@ -40,7 +40,7 @@ class Nodes(NamedTuple):
 
 
 class Objective(NamedTuple):
-    """What is minimised.
+    """The loss and penalty to minimise.
 
     Attributes
     ----------
@@ -49,9 +49,9 @@ class Objective(NamedTuple):
     left_factor, right_factor : (n_nodes,)
         Class weights.
     balanced : bool
-        Whether both sides are to weigh the same, in place of the factors.
+        Give both sides the same weight, in place of the factors.
     free_intercept : bool
-        Whether there is an intercept without penalty.
+        Fit an intercept without penalty.
     intercept_scale : float
         The constant feature of an intercept with penalty; 0 without one.
     tol : float

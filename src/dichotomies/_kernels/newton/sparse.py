@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: proportion to tol otherwise. It leaves an objective nearer to the optimum than scikit-learn's solvers do.
 _ACCURACY = 5e-3
 
+#: Where products cost next to nothing, up to so many rows times features, the last digits are had as well.
+_SMALL_NODE, _SMALL_ACCURACY = 10_000, 1e-9
+
 #: Square of the constant feature that stands for a free intercept, as a part of a row's.
 _SLACK = 0.3
 
@@ -182,6 +185,8 @@ def sweep_members(  # noqa: C901 - one loop, told once
         mean_square += state[i, 0] / n
     slack = _SLACK * mean_square if is_free else objective.intercept_scale**2
     accuracy = _ACCURACY * min(1.0, objective.tol / 1e-4)
+    if n * len(w) <= _SMALL_NODE:
+        accuracy = min(accuracy, _SMALL_ACCURACY)
     tolerance, cost, z = np.zeros(n_lanes), np.empty(n), np.empty((n, n_lanes))
     for grid in range(objective.C.shape[1]):
         for member in members:

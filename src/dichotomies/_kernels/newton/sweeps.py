@@ -100,7 +100,7 @@ def sweep(X: Any, order: Any, slack: float, state: FloatArray, w: Any, progress:
 
 @vector_kernel
 def empty_state(X: Any, y: FloatArray, n_lanes: int) -> FloatArray:
-    """What a visit needs to know of each row, side by side.
+    """State of each row, side by side.
 
     Its square, its side, and for each lane its cost (0 where it must not be seen), the log-odds of its
     variable as a part of the cost, and the variable.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Solver(Protocol):
-    """Whatever improves the parameters of some nodes."""
+    """An algorithm that improves the parameters of some nodes."""
 
     def solve(self, own: IntArray, cost: FloatArray, theta: FloatArray) -> tuple[FloatArray, IntArray]:
         """Find the optimum for other costs, starting from `theta`, which is overwritten.

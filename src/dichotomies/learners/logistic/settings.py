@@ -1,4 +1,4 @@
-"""What a logistic regression minimises, as far as it is the same at every node."""
+"""Parameters of the objective of logistic regression that are the same at every node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Settings:
     Attributes
     ----------
     free_intercept : bool
-        Whether there is an intercept without penalty.
+        Fit an intercept without penalty.
     intercept_scale : float
         The constant feature of an intercept with penalty, as liblinear has it; 0 without one.
     class_weight : None, "balanced" or dict
@@ -42,7 +42,7 @@ class Settings:
     max_iter: int
 
     def objective(self, left_is_high: BoolArray, C: FloatArray, dtype: Any) -> Objective:
-        """What nodes minimise, each for every C of its row of `C` (n_nodes, n_grid).
+        """The objective of nodes, each for every C of its row of `C` (n_nodes, n_grid).
 
         Parameters
         ----------

@@ -62,7 +62,7 @@ _WRITTEN_OUT = 2**22
 
 @dataclass(frozen=True)
 class Trained:
-    """What came of training.
+    """Trained members and their results.
 
     Attributes
     ----------
@@ -118,10 +118,12 @@ class NodeTraining:
         """Results before training: which members have both sides, and what the others answer."""
         size, nodes = self.task.node_size, self._nodes
         left, right, n_left, n_right = np.empty((4, self.n_members, self.task.n_nodes))
+        edges = np.stack([nodes.first, nodes.split, nodes.last])
         for member in range(self.n_members):
             seen = np.where(nodes.fold != member - 1, nodes.weight, 0.0)
-            left[member], n_left[member] = _sums(seen, nodes.first, nodes.split)
-            right[member], n_right[member] = _sums(seen, nodes.split, nodes.last)
+            weight, count = (np.append(0.0, np.cumsum(each))[edges] for each in (seen, seen > 0))
+            left[member], right[member] = np.maximum(np.diff(weight, axis=0), 0.0)
+            n_left[member], n_right[member] = np.diff(count, axis=0)
         return Results(
             intercept=np.log((left + 1.0) / (right + 1.0)),
             is_trained=(n_left > 0) & (n_right > 0),
@@ -193,7 +195,7 @@ class NodeTraining:
         return turned
 
     def _suits_axes(self, X: FloatArray) -> bool:
-        """Whether single precision will do, and turning rows to their axes is less work than it saves."""
+        """Test that single precision will do, and turning rows to their axes is less work than it saves."""
         n, p = X.shape
         if not self.settings.free_intercept or self.settings.tol < _LOOSE_TOL:
             return False
@@ -311,12 +313,6 @@ class NodeTraining:
                 ConvergenceWarning,
                 stacklevel=2,
             )
-
-
-def _sums(weight: FloatArray, first: IntArray, last: IntArray) -> tuple[FloatArray, IntArray]:
-    """Sum and number of the weights above 0 from `first` to `last`."""
-    total, count = np.cumsum(np.append(0.0, weight)), np.cumsum(np.append(0, weight > 0))
-    return np.maximum(total[last] - total[first], 0.0), count[last] - count[first]
 
 
 def _by_feature(shape: tuple[int, int], entries: Entries, results: Results) -> list[NodeScorer]:

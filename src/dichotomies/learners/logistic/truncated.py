@@ -70,7 +70,7 @@ class Rows:
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether the preconditioner is no more than a diagonal."""
+        """True if the preconditioner is no more than a diagonal."""
         return not isinstance(self.X, np.ndarray) or len(self.penalty) > _MOST_FEATURES
 
     def scores(self, theta: FloatArray) -> FloatArray:

@@ -108,7 +108,8 @@ class GaussianNodes:
         out: FloatArray = powers @ self.expanded.coefficients
         out += self.expanded.constant
         if len(self.expanded.steep_node):
-            small = is_small(len(X), 1e-8 * len(X) * len(self.expanded.steep_node) + 1e-5 * n_features)
+            seconds = 2e-8 * len(X) * len(self.expanded.steep_node) + 1e-5 * n_features
+            small = is_small(len(X), seconds, is_answer=True)
             kernels.add_steep.when(small)(X, *self.expanded[2:], out)
         return out
 

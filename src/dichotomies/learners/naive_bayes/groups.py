@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.naive_bayes.side_sums import side_sums
 
 if TYPE_CHECKING:
@@ -95,10 +94,7 @@ class Groups:
     def side_sums(self, leaves: FloatArray) -> FloatArray:
         """Sum values per leaf over the sides of each node: (n_leaves, n) to (n_nodes, 2, n)."""
         tree = self.task.tree
-        out = np.empty((tree.n_nodes, 2, leaves.shape[1]))
-        small = is_small(len(self.task.rows), 4e-8 * out.size + 1e-4 * (1 + int(tree.depth.max(initial=0))))
-        side_sums.when(small)(tree.left, tree.right, leaves, out)
-        return self.task.of_nodes(out)
+        return self.task.of_nodes(side_sums(tree, leaves))
 
     def sides(self, fold: int | None = None) -> Sides:
         """Size and weight of each node's sides, without the rows of a fold."""
