@@ -153,7 +153,9 @@ class NodeTraining:
         X = self.task.rows.features_of(self.task.row_order)
         weights = np.zeros((self.n_kept, self.task.n_nodes, X.shape[1]), dtype=X.dtype)
         left = np.flatnonzero(results.is_trained[0])
-        if not self._is_small():
+        if self._is_small():
+            X = X.astype(np.float64, copy=False)
+        else:
             left = self._along_axes(left, X, results, weights)
             left = self._by_gram(left, X, results, weights)
         left = self._by_rows(left, X, results, weights)
@@ -213,7 +215,8 @@ class NodeTraining:
 
     def _by_rows(self, which: IntArray, X: FloatArray, results: Results, weights: FloatArray) -> IntArray:
         """Train large nodes by products with their rows; return those that are left to others."""
-        is_large = self.task.node_size[which] * X.shape[1] > _SMALL_NODE
+        size = self.task.node_size[which]
+        is_large = (size * X.shape[1] > _SMALL_NODE) & (size > min(X.shape[1], _MOST_GRAM_ROWS))
 
         def train(k: int) -> None:
             rows = X[self._nodes.first[k] : self._nodes.last[k]]
