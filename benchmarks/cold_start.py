@@ -37,7 +37,7 @@ _DATA = {
         "X, y = load_digits(return_X_y=True); X = csr_array(X)"
     ),
     "letter": (
-        "from dichotomies.datasets import load; data = load('letter'); keep = data.extra['train_idx']; "
+        "from experiments.datasets import load; data = load('letter'); keep = data.extra['train_idx']; "
         "X, y = data.X[keep] / 15, data.y[keep]"
     ),
 }
