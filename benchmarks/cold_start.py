@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -17,11 +16,11 @@ from benchmarks.race import arguments, report
 TEXT = """
 # Cold start
 
-Seconds from the start of a new process to the first prediction, median of several runs: importing, fitting
-and predicting 100 rows, first with an empty cache of compiled kernels, then with the kernels of the first
-run found there. Beside it the same with scikit-learn's estimator for the task, and how many times its time
-the cold start takes. One thread on either side. "Kernels" are those that had to be compiled. Training rows
-are all of iris, digits, or letter's 16,000.
+Seconds of processor time from the start of a new process to the first prediction, median of several runs:
+importing, fitting and predicting 100 rows, first with an empty cache of compiled kernels, then with the
+kernels of the first run found there. Beside it the same with scikit-learn's estimator for the task, and how
+many times its time the cold start takes. One thread on either side. "Kernels" are those that had to be
+compiled. Training rows are all of iris, digits, or letter's 16,000.
 """
 
 HEADER = [
@@ -113,14 +112,14 @@ _SCRIPT = """
 {data}
 import json, sys, time, warnings
 warnings.simplefilter("ignore")
-begun = time.perf_counter()
+begun = time.process_time()
 {imports}
-imported = time.perf_counter()
+imported = time.process_time()
 model = {model}
 {fit}
-fitted = time.perf_counter()
+fitted = time.process_time()
 model.predict_proba(X[:100])
-done = time.perf_counter()
+done = time.process_time()
 kernels = 0
 if "dichotomies._kernels.compile" in sys.modules:
     import gc
@@ -132,16 +131,19 @@ print(json.dumps([imported - begun, fitted - imported, done - fitted, kernels]))
 
 
 def _run(script: str, cache: str) -> tuple[list[float], float]:
-    """What a new process reports, and how long it lived."""
-    begun = time.perf_counter()
-    process = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, **_ONE_THREAD, "NUMBA_CACHE_DIR": cache},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(process.stdout), time.perf_counter() - begun
+    """What a new process reports, and its processor time."""
+    output, took = _timed([sys.executable, "-c", script], cache)
+    return json.loads(output), took
+
+
+def _timed(command: list[str], cache: str) -> tuple[str, float]:
+    """Output and processor time of a command."""
+    environment = {**os.environ, **_ONE_THREAD, "NUMBA_CACHE_DIR": cache}
+    before = os.times()
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    after = os.times()
+    used = after.children_user - before.children_user + after.children_system - before.children_system
+    return process.stdout, used
 
 
 def _script(data: str, imports: str, model: str, fit: str = "model.fit(X, y)") -> str:
@@ -207,12 +209,7 @@ def _command_line(folder: Path, repeats: int) -> list[list[str]]:
         for _ in range(repeats):
             with tempfile.TemporaryDirectory() as cache:
                 for found in (cold, warm):
-                    begun = time.perf_counter()
-                    environment = {**os.environ, **_ONE_THREAD, "NUMBA_CACHE_DIR": cache}
-                    subprocess.run(
-                        [sys.executable, "-m", *words], env=environment, check=True, capture_output=True
-                    )
-                    found.append(time.perf_counter() - begun)
+                    found.append(_timed([sys.executable, "-m", *words], cache)[1])
             other.append(_run(theirs, "")[1])
         total, flat = median(cold), median(other)
         row = [f"dichotomies {name}, digits.csv", *["-"] * 3, f"{total:.2f}", "-", f"{median(warm):.2f}"]
