@@ -30,7 +30,7 @@ def warm_up(
         cache.mkdir(parents=True, exist_ok=True)
         os.environ["NUMBA_CACHE_DIR"] = str(cache)
     from dichotomies._kernels.cache import folders
-    from dichotomies.cli import warming
+    from dichotomies.estimators import warm_up as warming
 
     unknown = set(learner or ()) - set(warming.LEARNERS)
     if unknown:

@@ -1,6 +1,5 @@
 """Learners, which train all nodes of a tree."""
 
-from dichotomies.learners.accepted import input_dtypes, takes_weight
 from dichotomies.learners.base import (
     LEARNERS,
     CrossFitted,
@@ -10,7 +9,7 @@ from dichotomies.learners.base import (
     Unsupported,
     Wanted,
 )
-from dichotomies.learners.choice import choose
+from dichotomies.learners.choice import choose, input_dtypes, takes_weight
 from dichotomies.learners.generic import GenericLearner, GenericScorer
 
 __all__ = [

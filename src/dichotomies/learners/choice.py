@@ -1,11 +1,21 @@
-"""Choice of the learner: the fastest one that gives the results of one clone per node."""
+"""Choice of the learner for an estimator, and the input that the estimator accepts."""
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
+import numpy as np
+from sklearn import get_config
+from sklearn.ensemble._forest import ForestClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.tree import BaseDecisionTree
+from sklearn.utils.validation import has_fit_parameter
+
 from dichotomies.learners.base import LEARNERS, Learner, Unsupported
-from dichotomies.learners.generic import GenericLearner
+
+#: Estimators that would convert X to single precision themselves, again at every node.
+_SINGLE_PRECISION = (BaseDecisionTree, ForestClassifier)
 
 
 def choose(estimator: Any, name: str = "auto", *, calibrated: bool = False) -> Learner:
@@ -28,14 +38,14 @@ def choose(estimator: Any, name: str = "auto", *, calibrated: bool = False) -> L
     'clones: one SVC per node, because there is no fast path for SVC'
     """
     if name == "clones":
-        return GenericLearner(estimator, calibrated=calibrated)
+        return LEARNERS.create("clones", estimator=estimator, calibrated=calibrated)
     try:
         return _fast(estimator, name)
     except Unsupported as unsupported:
         reason = str(unsupported)
     if name != "auto":
         raise ValueError(f"learner={name!r} cannot train {type(estimator).__name__}, because {reason}.")
-    return GenericLearner(estimator, calibrated=calibrated, reason=reason)
+    return LEARNERS.create("clones", estimator=estimator, calibrated=calibrated, reason=reason)
 
 
 def _fast(estimator: Any, name: str) -> Learner:
@@ -48,3 +58,16 @@ def _fast(estimator: Any, name: str) -> Learner:
     if name == "auto":
         raise Unsupported(f"there is no fast path for {kind.__name__}")
     raise Unsupported(f"it trains only {', '.join(trained)}; learner='auto' finds one that does")
+
+
+def takes_weight(estimator: Any) -> bool:
+    """Return True if an estimator can be fitted with weights; with metadata routing, `fit` finds out."""
+    if has_fit_parameter(estimator, "sample_weight") or get_config()["enable_metadata_routing"]:
+        return True
+    passes_on = any(p.kind is p.VAR_KEYWORD for p in signature(estimator.fit).parameters.values())
+    return passes_on and not isinstance(estimator, Pipeline)
+
+
+def input_dtypes(estimator: Any) -> list[type]:
+    """Return the types of X that an estimator computes with; X of any other is converted to the first."""
+    return [np.float32] if isinstance(estimator, _SINGLE_PRECISION) else [np.float64, np.float32]

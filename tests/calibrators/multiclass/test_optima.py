@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from dichotomies.calibrators.multiclass import MULTICLASS, _evaluation
+from dichotomies.calibrators.multiclass import MULTICLASS, _likelihood
 from dichotomies.calibrators.multiclass._rows import CalibrationRows, log_odds
 from tests.calibrators.multiclass.test_contract import nll, sample
 
@@ -96,21 +96,21 @@ def test_single_precision_passes_agree_with_double_and_not_on_threads(rng, monke
     x[::5, 3] = -np.inf
     rows = CalibrationRows.read(x, y, rng.uniform(0, 2, len(y)))
     scale, bias = rng.uniform(0.5, 1.5, 37), rng.normal(size=37)
-    value, sums = _evaluation.Likelihood(rows).class_sums(scale, bias)
-    by_scale = _evaluation.Likelihood(rows).scale_sums(0.7)
-    monkeypatch.setattr(_evaluation, "DOUBLE_UP_TO", 0)
-    one, two = (_evaluation.Likelihood(rows, n_jobs).class_sums(scale, bias) for n_jobs in (1, 2))
+    value, sums = _likelihood.Likelihood(rows).class_sums(scale, bias)
+    by_scale = _likelihood.Likelihood(rows).scale_sums(0.7)
+    monkeypatch.setattr(_likelihood, "DOUBLE_UP_TO", 0)
+    one, two = (_likelihood.Likelihood(rows, n_jobs).class_sums(scale, bias) for n_jobs in (1, 2))
     assert one[0] == two[0]
     assert np.array_equal(one[1], two[1])
     assert one[0] == pytest.approx(value, rel=1e-6)
     np.testing.assert_allclose(one[1], sums, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(_evaluation.Likelihood(rows).scale_sums(0.7), by_scale, rtol=1e-5)
+    np.testing.assert_allclose(_likelihood.Likelihood(rows).scale_sums(0.7), by_scale, rtol=1e-5)
 
 
 def test_large_problems_reach_the_optimum_in_single_precision(rng, monkeypatch):
     x, y = sample(rng, n_rows=3_000, n_classes=10)
     double = MULTICLASS.create("vector-ml").fit(x, y)
-    monkeypatch.setattr(_evaluation, "DOUBLE_UP_TO", 0)
+    monkeypatch.setattr(_likelihood, "DOUBLE_UP_TO", 0)
     single = MULTICLASS.create("vector-ml").fit(x, y)
     assert nll(single.predict_log_proba(x), y) == pytest.approx(nll(double.predict_log_proba(x), y), abs=1e-6)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dichotomies.calibrators.multiclass._evaluation import Likelihood
+from dichotomies.calibrators.multiclass._likelihood import Likelihood, best_scale
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
-from dichotomies.calibrators.multiclass.temperature import best_scale
 from dichotomies.calibrators.multiclass.vector import present_only
 
 if TYPE_CHECKING:

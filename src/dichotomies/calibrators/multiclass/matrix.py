@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import minimize
 
-from dichotomies.calibrators.multiclass._evaluation import Likelihood
 from dichotomies.calibrators.multiclass._folds import balanced_folds
+from dichotomies.calibrators.multiclass._likelihood import Likelihood, best_scale
 from dichotomies.calibrators.multiclass._rows import normalise
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
-from dichotomies.calibrators.multiclass.temperature import best_scale
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray

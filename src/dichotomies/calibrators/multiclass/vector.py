@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from dichotomies.calibrators.multiclass._evaluation import Likelihood
+from dichotomies.calibrators.multiclass._likelihood import BestScale, Likelihood, best_scale
 from dichotomies.calibrators.multiclass._rows import log_odds, row_blocks
-from dichotomies.calibrators.multiclass._scaling import ScalingObjective
-from dichotomies.calibrators.multiclass._shrinkage import Spread, best_spread
+from dichotomies.calibrators.multiclass._scaling import ScalingObjective, Spread, best_spread
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
-from dichotomies.calibrators.multiclass.temperature import BestScale, best_scale
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 #: Maximum number of entries (rows times classes) evaluated in double precision.
 DOUBLE_UP_TO = 2**21
 
+#: Bounds of the common scale; naive Bayes on a thousand counts needs 1e-5.
+_LOWEST, _HIGHEST = 1e-12, 1e5
+
 _TASKS = 16
 _SINGLE_ROWS = 128  # accumulated in single precision before they are added to the double-precision sums
 
@@ -139,3 +142,39 @@ def _softmax(z: FloatArray, codes: npt.NDArray[np.intp]) -> tuple[FloatArray, Fl
     total = z.sum(axis=1)
     z /= total[:, None]
     return top + np.log(total), own, z
+
+
+@dataclass(frozen=True)
+class BestScale:
+    """Scale common to all classes; `separated` if its maximum-likelihood value is infinite."""
+
+    scale: float
+    separated: bool
+    n_iter: int
+    converged: bool
+
+
+def best_scale(likelihood: Likelihood, max_iter: int = 100) -> BestScale:
+    """Return the maximum-likelihood scale, by Newton's method with bracketing."""
+    separated = _separated(likelihood.rows)
+    smallest = 1e-6 if likelihood.single else 1e-11
+    low, high, scale = _LOWEST, _HIGHEST, 1.0
+    for iteration in range(1, max_iter + 1):
+        _, slope, curvature = likelihood.scale_sums(scale)
+        if separated:
+            slope, curvature = slope + scale - 1, curvature + 1
+        low, high = (scale, high) if slope < 0 else (low, scale)
+        newton = scale - slope / curvature if curvature > 0 else np.nan
+        if abs(newton - scale) <= smallest * scale or high / low < 1 + smallest:
+            return BestScale(float(np.clip(newton, low, high)), separated, iteration, converged=True)
+        scale = float(newton if low < newton < high else np.sqrt(low * high))
+    return BestScale(scale, separated, max_iter, converged=False)
+
+
+def _separated(rows: CalibrationRows) -> bool:
+    """Return True if every row's true class is the most probable one."""
+    for few in row_blocks(*rows.shape):
+        counts = rows.weight[few] > 0
+        if (rows.block(few).max(axis=1) > rows.own[few])[counts].any():
+            return False
+    return True

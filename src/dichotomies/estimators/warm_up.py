@@ -1,4 +1,4 @@
-"""Compiling ahead of time what training and predicting need: small problems of every kind, by kernels."""
+"""Compilation ahead of time: every learner and calibrator on a small problem, by kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dichotomies._kernels.dispatch import Compilation
 
-#: What is trained for each name; logistic regression to the last digits takes another solver.
+#: Estimators to train for each learner; logistic regression to the last digits takes another solver.
 LEARNERS: dict[str, list[Any]] = {
     "logistic": [LogisticRegression(), LogisticRegression(tol=1e-8)],
     "naive-bayes": [BernoulliNB(), GaussianNB()],
@@ -32,7 +32,7 @@ LEARNERS: dict[str, list[Any]] = {
 
 
 def warm_up(learners: list[str]) -> Iterator[tuple[str, list[Compilation]]]:
-    """Train and predict with each learner, and with every calibrator; yield what had to be compiled.
+    """Train and predict with each learner, and with every calibrator; yield the kernels compiled.
 
     Rows are random, in double precision; large enough for every solver, small enough to take no time.
     """
