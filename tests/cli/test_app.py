@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 import dichotomies
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
-from dichotomies.cli import warming
 from dichotomies.cli.app import app
 from dichotomies.cli.estimators import summaries
+from dichotomies.estimators import warm_up as warming
 from dichotomies.structures import STRUCTURES
 
 
