@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.race import arguments, ratio, report
 from dichotomies.calibrators.multiclass import MULTICLASS
-from dichotomies.calibrators.multiclass._evaluation import Likelihood
+from dichotomies.calibrators.multiclass._likelihood import Likelihood
 from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
 if TYPE_CHECKING:
