@@ -133,7 +133,6 @@ for rows in (counts, wide):
             "naive_bayes.gaussian.node_parameters": 1,
             "naive_bayes.moments.group_moments": 1,
             "naive_bayes.moments.node_moments": 1,
-            "naive_bayes.side_sums.side_sums": 1,
         },
     ),
 }
