@@ -251,7 +251,7 @@ def search_children(
 
 
 @kernel
-def search(
+def search(  # noqa: C901 - nested loops
     rows: BinnedRows,
     growth: Growth,
     order_key: tuple[int, int],
@@ -280,8 +280,7 @@ def search(
     first_rows = tree.order[begin : end if growth.newton else middle]
     second_rows = tree.order[begin if growth.newton else middle : end]
     all_rows = tree.order[begin:end]
-    codes, offsets, workspace = rows.codes, rows.offsets, tree.workspace
-    small_sums, large_sums = tree.sums[small], tree.sums[large]
+    codes, offsets = rows.codes, rows.offsets
     n_features, n_channels = len(offsets) - 1, len(of_small)
     features, places = np.empty(FEATURE_BLOCK, dtype=np.int64), np.empty(FEATURE_BLOCK, dtype=np.int64)
     f, step = first_and_step(offsets, order_key[0], order_key[1])
@@ -296,26 +295,23 @@ def search(
         if growth.min_rows > 1:
             add_rows(codes, rows.amounts[2], all_rows, features[:n], places, of_small[2])
         for j in range(n):
-            a, width = places[j], offsets[features[j] + 1] - offsets[features[j]]
-            if wanted[0]:
-                first, second = of_small[0][a : a + width], of_small[1][a : a + width]
-                counts = of_small[n_channels - 1][a : a + width]
-                last = best_split(growth, first, second, counts, small_sums, tree.score[small], workspace)
+            a, b = places[j], offsets[features[j]]
+            width = offsets[features[j] + 1] - b
+            for side in range(2):
+                if not wanted[side]:
+                    continue
+                node, histogram = (small, of_small) if side == 0 else (large, of_large)
+                if side == 1:
+                    for channel in range(n_channels):
+                        for i in range(width):
+                            of_large[channel, a + i] = parent[channel, b + i] - of_small[channel, a + i]
+                first, second = histogram[0, a : a + width], histogram[1, a : a + width]
+                counts = histogram[n_channels - 1, a : a + width]
+                last = best_split(
+                    growth, first, second, counts, tree.sums[node], tree.score[node], tree.workspace
+                )
                 if last >= 0:
-                    record_split(growth, tree, small, features[j], last, first, second)
-            if wanted[1]:
-                b = offsets[features[j]]
-                for channel in range(n_channels):
-                    subtract(
-                        parent[channel][b : b + width],
-                        of_small[channel][a : a + width],
-                        of_large[channel][a : a + width],
-                    )
-                first, second = of_large[0][a : a + width], of_large[1][a : a + width]
-                counts = of_large[n_channels - 1][a : a + width]
-                last = best_split(growth, first, second, counts, large_sums, tree.score[large], workspace)
-                if last >= 0:
-                    record_split(growth, tree, large, features[j], last, first, second)
+                    record_split(growth, tree, node, features[j], last, first, second)
 
 
 @kernel
@@ -364,10 +360,3 @@ def clear(histogram: IntArray, begin: int, end: int) -> None:
     for channel in range(len(histogram)):
         for b in range(begin, end):
             histogram[channel, b] = 0
-
-
-@kernel
-def subtract(whole: IntArray, part: IntArray, out: IntArray) -> None:
-    """Write ``whole - part``."""
-    for b in range(len(whole)):
-        out[b] = whole[b] - part[b]
