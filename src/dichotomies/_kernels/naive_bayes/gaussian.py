@@ -262,7 +262,7 @@ def score_own_rows(
 
 
 def are_steep(scores: Quadratic, shift: FloatArray, steepest: float) -> BoolArray:
-    """Which terms (n_nodes, n_features) are too large to be expanded around a point.
+    """Mark the terms (n_nodes, n_features) that are too large to be expanded around a point.
 
     There the center is so many standard deviations away that terms would cancel to rounding errors; see
     `add_steep`.

@@ -160,7 +160,7 @@ class ScoreMaps:
         expect((has_knots | (self.kinds < LINEAR)).all(), "maps of knots have knots")
 
     def _is_small(self, n_rows: int, n_scores: int) -> bool:
-        """Whether plain code maps so many scores of so many rows."""
+        """Return True if plain code is to map so many scores of so many rows."""
         return is_small(n_rows, 2e-5 * len(self) + 1e-7 * n_scores, is_answer=True)
 
     @property

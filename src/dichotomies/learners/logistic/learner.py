@@ -62,7 +62,7 @@ class LogisticLearner(Learner):
 
     @property
     def description(self) -> str:
-        """Which way the nodes are trained, for people."""
+        """One line for users: the name of the learner and its method."""
         return "logistic: Newton's method for all nodes together, to the optimum of LogisticRegression"
 
     def fit(self, task: NodeTask, context: Context) -> NodeScorer:

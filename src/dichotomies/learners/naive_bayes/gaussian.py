@@ -221,7 +221,7 @@ class GaussianMoments:
 
     @property
     def _is_small(self) -> bool:
-        """Whether plain code combines moments and makes nodes of them."""
+        """Return True if plain code is to combine the moments and to make nodes of them."""
         n_groups, task = len(self.groups.size), self.groups.task
         return is_small(len(task.rows), (5e-5 + 2e-8 * len(self.shift)) * (n_groups + task.n_nodes))
 
