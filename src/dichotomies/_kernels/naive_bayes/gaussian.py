@@ -281,7 +281,8 @@ def expand(scores: Quadratic, shift: FloatArray, is_steep: BoolArray) -> tuple[F
     away, q, p = scores.center - shift, scores.square, scores.linear
     terms = q, p - 2.0 * q * away, (q * away - p) * away
     square, linear, constant = (np.where(is_steep, 0.0, term) for term in terms)
-    return np.concatenate([square.T, linear.T]), constant.sum(axis=1)
+    # C order: how BLAS sums a row of the product then depends less on how many rows there are
+    return np.ascontiguousarray(np.concatenate([square.T, linear.T])), constant.sum(axis=1)
 
 
 @kernel
