@@ -83,7 +83,18 @@ def test_warm_up_says_what_it_compiled_and_where_it_is_kept(monkeypatch, tmp_pat
     assert "naive-bayes: 0 kernels compiled in 0 s" in again.stdout
 
 
-def test_warm_up_refuses_an_unknown_learner():
-    result = invoke("warm-up", "--learner", "nonsense")
-    assert result.exit_code != 0
-    assert "learner must be one of logistic, naive-bayes, boosting; got nonsense." in result.output
+def test_warm_up_refuses_an_unknown_learner_and_a_folder_that_cannot_be_made(tmp_path):
+    result = invoke("warm-up", "--learner", "logistik")
+    assert result.exit_code == 2
+    assert "There is no learner 'logistik'" in result.output
+    assert "Did you mean 'logistic'?" in result.output
+    (tmp_path / "file").touch()
+    result = invoke("warm-up", "--cache", str(tmp_path / "file" / "kernels"))
+    assert result.exit_code == 2
+    assert "cannot be made" in result.output
+
+
+def test_folds_are_two_or_more():
+    result = invoke("fit", "x.csv", "--label", "y", "--output", "m", "--cv", "1")
+    assert result.exit_code == 2
+    assert "--cv" in result.output

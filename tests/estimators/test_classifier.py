@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from dichotomies import ClassTree
+from dichotomies import ClassTree, NestedDichotomyClassifier
 from dichotomies.inference import composition as inference
 from dichotomies.structures import STRUCTURES
 from tests.slow import slow
@@ -437,3 +437,18 @@ def test_a_chain_of_many_classes_predicts_without_recursion():
     assert clf.tree_.max_depth == k - 1
     assert clf.score(X, y) == 1
     assert_allclose(clf.predict_proba(X[:50]).sum(axis=1), 1, atol=1e-9)
+
+
+class WithFewerParameters(NestedDichotomyClassifier):
+    def __init__(self, estimator=None, *, random_state=None):
+        super().__init__(estimator, random_state=random_state)
+
+
+def test_a_subclass_may_have_a_constructor_with_fewer_parameters(iris):
+    X, y = iris
+    assert clone(WithFewerParameters(random_state=0)).fit(X, y).score(X, y) > 0.9
+
+
+def test_an_unknown_parameter_is_refused_in_the_name_of_the_class():
+    with pytest.raises(TypeError, match=r"NestedDichotomyClassifier.*'ensemble'"):
+        NestedDichotomyClassifier(ensemble=True)

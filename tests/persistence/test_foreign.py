@@ -134,3 +134,9 @@ def test_foreign_objects_do_not_become_models(tmp_path):
     clf = NestedDichotomyClassifier(random_state=0).fit(*digits()).set_params(cv=Unknown())
     with pytest.raises(ModelFileError, match="Unknown"):
         clf.save(tmp_path / "a.model")
+
+
+@pytest.mark.parametrize("trusted", [True, "sklearn.tree._tree.Tree"])
+def test_trusted_is_a_list(tmp_path, trusted):
+    with pytest.raises(TypeError, match="trusted must be a list"):
+        load(tmp_path / "a.model", trusted=trusted)

@@ -45,7 +45,7 @@ def _annotation(declared: Declaration) -> Any:
         return Annotated[bool | None, options.option(flag, panel=panel, help=option.help)]
     default = NONE if declared.default is None else str(declared.default)
     described = options.option(
-        flag, panel=panel, help=option.help, metavar=option.metavar, show_default=default
+        flag, panel=panel, help=option.help, metavar=option.metavar, show_default=default, min=option.least
     )
     return Annotated[option.kind | None, described]
 

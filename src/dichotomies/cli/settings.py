@@ -53,9 +53,9 @@ class Settings:
 
     def checked(self) -> "Settings":
         """Return itself; raise if a name in it does not exist, or an ensemble's setting is without one."""
-        _check_name("estimator", self.estimator, [*summaries()])
+        check_name("estimator", self.estimator, [*summaries()])
         for name in self.param:
-            _check_name(f"{self.estimator} parameter", name, _parameters(self.estimator))
+            check_name(f"{self.estimator} parameter", name, _parameters(self.estimator))
         for name, value in self.values.items():
             _check_choice(OPTIONS[name], value)
         if self.trees < 1:
@@ -124,7 +124,7 @@ def _check_choice(declared: "Declaration", value: Any) -> None:
         names = [NONE, *names]
     elif declared.default not in names:
         names = [declared.default, *names]
-    _check_name(declared.name.replace("_", " "), value, names)
+    check_name(declared.name.replace("_", " "), value, names)
 
 
 def _parameters(estimator: str) -> list[str]:
@@ -133,7 +133,8 @@ def _parameters(estimator: str) -> list[str]:
     return sorted({name for learner in learners for name in learner.get_params()})
 
 
-def _check_name(what: str, name: str, names: list[str]) -> None:
+def check_name(what: str, name: str, names: list[str]) -> None:
+    """Raise if a name is not among those there are."""
     if name not in names:
         raise SettingsError(
             f"There is no {what} {name!r}; choose from {', '.join(names)}.{did_you_mean(name, names)}"

@@ -9,6 +9,7 @@ import typer
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.printing import print_json
+from dichotomies.cli.settings import SettingsError, check_name
 
 EXAMPLE = "Example: dichotomies warm-up --cache /opt/kernels"
 
@@ -27,14 +28,16 @@ def warm_up(
 ) -> None:
     """Compile what training and predicting need, and keep it on disk."""
     if cache is not None:
-        cache.mkdir(parents=True, exist_ok=True)
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SettingsError(f"The folder {cache} cannot be made ({error.strerror}).") from error
         os.environ["NUMBA_CACHE_DIR"] = str(cache)
     from dichotomies._kernels.cache import folders
     from dichotomies.estimators import warm_up as warming
 
-    unknown = set(learner or ()) - set(warming.LEARNERS)
-    if unknown:
-        raise ValueError(f"learner must be one of {', '.join(warming.LEARNERS)}; got {', '.join(unknown)}.")
+    for name in learner or ():
+        check_name("learner", name, [*warming.LEARNERS])
     found = {}
     for name, compiled in warming.warm_up(learner or list(warming.LEARNERS)):
         found[name] = {each.kernel: round(each.seconds, 2) for each in compiled}

@@ -92,6 +92,8 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str | type] | None = No
     >>> bool((again.predict_proba(X) == clf.predict_proba(X)).all())
     True
     """
+    if isinstance(trusted, str) or not (trusted is None or hasattr(trusted, "__iter__")):
+        raise TypeError(f"trusted must be a list of types or of their names, got {trusted!r}.")
     encoded, tensors = container.read(path)
     try:
         expect(CATALOGUE.is_model(encoded["object"]), "a file holds a model")

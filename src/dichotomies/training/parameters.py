@@ -33,6 +33,8 @@ class Option(NamedTuple):
         Type of the value; bool for a flag.
     names : str
         Registry of the names that may be given, as ``module:attribute``; empty for other values.
+    least : int or None
+        Smallest number that may be given.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Option(NamedTuple):
     metavar: str = "NAME"
     kind: type = str
     names: str = ""
+    least: int | None = None
 
 
 _BINARY, _MULTICLASS = (
@@ -84,7 +87,8 @@ def declarations(cls: type) -> Iterator[Declaration]:
 
 
 def documented(cls: C) -> C:
-    """Class decorator: write the declared parameters into the docstring, in place of ``{parameters}``."""
+    """Class decorator: make the constructor, and write the parameters in place of ``{parameters}``."""
+    dataclass(eq=False, repr=False)(cls)  # changes the class itself
     entries = [
         f"{each.name} : {each.kind}, default={_quoted(each.default)}\n"
         + indent(fill(each.doc, width=106), "    ")
@@ -144,7 +148,7 @@ class TreeParameters:
         "int, splitter or iterable of (train, test)",
         """Folds of internal calibration and of "cross-fit", the same for all trees. Classes with fewer rows
         than folds are allowed.""",
-        Option("cv", "Folds of internal calibration.", "N", int),
+        Option("cv", "Folds of internal calibration.", "N", int, least=2),
     )
     average_folds: bool = parameter(
         False,

@@ -14,7 +14,7 @@ from dichotomies.inference.pooling import check_pooling
 from dichotomies.learners import choose, takes_weight
 from dichotomies.structures import resolve
 from dichotomies.structures.auto import Auto
-from dichotomies.training.parameters import EnsembleParameters
+from dichotomies.training.parameters import EnsembleParameters, declarations
 
 if TYPE_CHECKING:
     from dichotomies.learners import Learner
@@ -38,9 +38,9 @@ class Plan(EnsembleParameters):
     max_features: float = 1.0
 
     @classmethod
-    def of(cls, given: Any) -> Plan:
-        """Check the parameters of an estimator."""
-        values = given.get_params(deep=False)
+    def of(cls, given: TreeParameters) -> Plan:
+        """Check the parameters of an estimator; a subclass's constructor may not have all of them."""
+        values = {each.name: getattr(given, each.name) for each in declarations(type(given))}
         base = base_estimator(given)
         if values.get("bootstrap") and not takes_weight(base):
             raise TypeError(
