@@ -22,9 +22,10 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n auto
 
-# Without the tests marked slow: two minutes on two cores once the kernels are compiled.
+# Without the tests marked slow, those that compile kernels anew, start a browser or run experiments.
 test-quick: $(VENV)/.installed
-	$(BIN)/python -m pytest -n auto -m 'not slow'
+	$(BIN)/python -m pytest -n auto -m 'not slow' --ignore=tests/_kernels --ignore=tests/experiments \
+	  --ignore=tests/report/test_browser.py --ignore=tests/test_new_parts.py
 
 doctest: $(VENV)/.installed
 	MPLBACKEND=Agg $(BIN)/python -m pytest -n auto --doctest-modules src experiments --doctest-glob='*.md' README.md docs
