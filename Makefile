@@ -22,10 +22,10 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n auto
 
-# Without the tests marked slow, those that compile kernels anew, start a browser or run experiments.
+# The core without the tests marked slow: no command line, report, plots, experiments or fresh compilation.
 test-quick: $(VENV)/.installed
 	$(BIN)/python -m pytest -n auto -m 'not slow' --ignore=tests/_kernels --ignore=tests/experiments \
-	  --ignore=tests/report/test_browser.py --ignore=tests/test_new_parts.py
+	  --ignore=tests/report --ignore=tests/cli --ignore=tests/plots --ignore=tests/test_new_parts.py
 
 doctest: $(VENV)/.installed
 	MPLBACKEND=Agg $(BIN)/python -m pytest -n auto --doctest-modules src experiments --doctest-glob='*.md' README.md docs
