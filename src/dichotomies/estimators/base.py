@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array, csr_matrix
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_random_state, get_tags
@@ -15,6 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.parallel import Context, say
 from dichotomies._common.weights import row_weights
+from dichotomies.estimators.top_classes import TopClasses
+from dichotomies.inference.answers import above, proba_of, top_k
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import input_dtypes
 from dichotomies.persistence import save
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._common.typing import FloatArray, LabelArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
     from dichotomies.report import Report
     from dichotomies.tree import ClassTree
@@ -175,27 +178,94 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         labels: LabelArray = self.classes_[self.model_.most_probable(X, self.n_jobs)]
         return labels
 
-    def predict_top_k(self, X: Matrix, k: int = 5) -> tuple[LabelArray, FloatArray]:
+    def predict_top_k(
+        self,
+        X: Matrix,
+        k: int = 5,
+        search: str = "auto",
+        *,
+        width: int = 10,
+        tolerance: float = 1e-6,
+    ) -> TopClasses:
         """The most probable classes of each row and their probabilities, the most probable first.
-
-        It holds no more than a few thousand rows of class probabilities at a time, however many rows there
-        are.
 
         Parameters
         ----------
         X : array, CSR matrix or data frame of shape (n_rows, n_features)
         k : int, default=5
             How many; all of them where there are fewer classes.
+        search : {"auto", "exact", "beam", "greedy"}, default="auto"
+            "exact" looks only into nodes that can hold one of the `k` classes, and gives what sorting the
+            whole distribution gives. "auto" does so where it takes less time, and otherwise computes the
+            whole distribution. "beam" keeps the `width` most probable nodes at every step, and may miss
+            classes; "greedy" keeps `k`.
+        width : int, default=10
+            Of "beam"; at least `k` is used.
+        tolerance : float, default=1e-6
+            Width of the intervals in which "exact" certifies probabilities that need a sum over all classes,
+            as those of external calibration do. Rows that cannot be certified from a quarter of the nodes
+            get the whole distribution.
 
         Returns
         -------
         labels : ndarray of shape (n_rows, k)
         proba : ndarray of shape (n_rows, k)
+            As a pair, whose attributes say how they were found; see `TopClasses`.
         """
-        k, X = check_whole(k, "k"), self.validated_rows(X)
-        codes, log_proba = self.model_.top_k(X, min(k, len(self.classes_)), self.n_jobs)
-        labels: LabelArray = self.classes_[codes]
-        return labels, np.exp(log_proba, out=log_proba)
+        k, width, X = check_whole(k, "k"), check_whole(width, "width"), self.validated_rows(X)
+        k = min(k, len(self.classes_))
+        found = top_k(self.model_, X, k, search=search, width=width, tolerance=tolerance, n_jobs=self.n_jobs)
+        return TopClasses(self.classes_[found.codes], found)
+
+    def predict_above(self, X: Matrix, threshold: float) -> csr_array:
+        """The probabilities that are at least `threshold`, of all classes that have one.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+        threshold : float
+            Above 0 and up to 1.
+
+        Returns
+        -------
+        CSR array of shape (n_rows, n_classes)
+            Columns in the order of `classes_`; only the probabilities asked for are stored.
+        """
+        if not 0 < threshold <= 1:
+            raise ValueError(f"threshold must be a probability above 0 and up to 1, got {threshold!r}.")
+        return above(self.model_, self.validated_rows(X), float(threshold), self.n_jobs)
+
+    def proba_of(self, X: Matrix, labels: npt.ArrayLike) -> FloatArray:
+        """The probabilities of given classes, by the nodes on their paths alone where that takes less time.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+        labels : array of shape (n_rows, m) or (m,)
+            Candidates of each row, or of all rows.
+
+        Returns
+        -------
+        ndarray of the shape of `labels`, or (n_rows, m)
+        """
+        X = self.validated_rows(X)
+        wanted = np.asarray(labels)
+        wanted = wanted[np.newaxis] if wanted.ndim == 1 else wanted
+        if wanted.ndim != 2 or len(wanted) not in (1, X.shape[0]):
+            raise ValueError(
+                f"labels must have shape (m,) or ({X.shape[0]}, m), one row of candidates for each row of X, "
+                f"got {wanted.shape}."
+            )
+        codes = np.broadcast_to(self._codes(wanted), (X.shape[0], wanted.shape[1]))
+        return proba_of(self.model_, X, codes, self.n_jobs)
+
+    def _codes(self, labels: LabelArray) -> IntArray:
+        """Position of each label in `classes_`."""
+        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+        unknown = np.asarray(self.classes_[codes] != labels)
+        if unknown.any():
+            raise ValueError(f"{labels[unknown].tolist()[0]!r} is not a class of this model.")
+        return codes
 
     def report(
         self,
@@ -248,7 +318,27 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         ndarray or CSR matrix
         """
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._accepted())
+        accepted = self._accepted()
+        if self._is_valid(X, accepted):
+            return X
+        return validate_data(self, X, reset=False, **accepted)
+
+    def _is_valid(self, X: Matrix, accepted: dict[str, Any]) -> bool:
+        """True if `validate_data` would return these rows as they are; it takes longer than most searches."""
+        if hasattr(self, "feature_names_in_") or getattr(X, "shape", None) is None or len(X.shape) != 2:
+            return False
+        if type(X) is np.ndarray:
+            values = X if X.flags.c_contiguous else None
+        else:
+            is_csr = accepted["accept_sparse"] and type(X) in (csr_array, csr_matrix)
+            values = X.data if is_csr and X.has_canonical_format else None
+        return (
+            values is not None
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and X.dtype in accepted["dtype"]
+            and bool(np.isfinite(values.sum()))
+        )
 
     # ------------------------------------------------------------------ fitted attributes
 
