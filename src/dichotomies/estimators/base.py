@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.parallel import Context, say
 from dichotomies._common.weights import row_weights
-from dichotomies.estimators.top_classes import TopClasses
-from dichotomies.inference.answers import above, proba_of, top_k
+from dichotomies.estimators.partial_answers import PartialAnswers
+from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import input_dtypes
 from dichotomies.persistence import save
@@ -26,7 +26,7 @@ from dichotomies.report import make
 from dichotomies.rows import Rows
 from dichotomies.training.growing import LearnerJudge, grow
 from dichotomies.training.parameters import TreeParameters
-from dichotomies.training.plan import Plan, base_estimator, check_whole
+from dichotomies.training.plan import Plan, base_estimator
 from dichotomies.training.train import train
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies._common.typing import FloatArray, LabelArray, Matrix
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
     from dichotomies.report import Report
     from dichotomies.tree import ClassTree
@@ -47,16 +47,15 @@ if TYPE_CHECKING:
     feature_names_in_=Optional(Array("label", "n_features"), may_be_missing=True),
     classes_=Array("label", "n_classes", same="classes"),
     model_=Part(FittedForest, "n_features", "n_classes", "classes"),
+    conformal_=Optional(Part(ConformalRows, "n_classes"), may_be_missing=True),
     n_jobs=Optional(Integral),
 )
-class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, TreeParameters):
+class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, TreeParameters):
     """Base class of the classifiers made of nested dichotomies.
 
     A subclass declares its parameters; everything fitted is in `model_`.
     """
 
-    classes_: LabelArray
-    model_: FittedForest
     learner_: str
 
     # ------------------------------------------------------------------ training
@@ -93,6 +92,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         if context.verbose:
             say(plan.learner.description)
         self.model_ = train(plan, forest, node_rows, context)
+        self.__dict__.pop("conformal_", None)  # of an earlier fit
         self.learner_ = plan.learner.description
         return self
 
@@ -178,94 +178,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         labels: LabelArray = self.classes_[self.model_.most_probable(X, self.n_jobs)]
         return labels
 
-    def predict_top_k(
-        self,
-        X: Matrix,
-        k: int = 5,
-        search: str = "auto",
-        *,
-        width: int = 10,
-        tolerance: float = 1e-6,
-    ) -> TopClasses:
-        """The most probable classes of each row and their probabilities, the most probable first.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_rows, n_features)
-        k : int, default=5
-            How many; all of them where there are fewer classes.
-        search : {"auto", "exact", "beam", "greedy"}, default="auto"
-            "exact" looks only into nodes that can hold one of the `k` classes, and gives what sorting the
-            whole distribution gives. "auto" does so where it takes less time, and otherwise computes the
-            whole distribution. "beam" keeps the `width` most probable nodes at every step, and may miss
-            classes; "greedy" keeps `k`.
-        width : int, default=10
-            Of "beam"; at least `k` is used.
-        tolerance : float, default=1e-6
-            Width of the intervals in which "exact" certifies probabilities that need a sum over all classes,
-            as those of external calibration do. Rows that cannot be certified from a quarter of the nodes
-            get the whole distribution.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_rows, k)
-        proba : ndarray of shape (n_rows, k)
-            As a pair, whose attributes say how they were found; see `TopClasses`.
-        """
-        k, width, X = check_whole(k, "k"), check_whole(width, "width"), self.validated_rows(X)
-        k = min(k, len(self.classes_))
-        found = top_k(self.model_, X, k, search=search, width=width, tolerance=tolerance, n_jobs=self.n_jobs)
-        return TopClasses(self.classes_[found.codes], found)
-
-    def predict_above(self, X: Matrix, threshold: float) -> csr_array:
-        """The probabilities that are at least `threshold`, of all classes that have one.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_rows, n_features)
-        threshold : float
-            Above 0 and up to 1.
-
-        Returns
-        -------
-        CSR array of shape (n_rows, n_classes)
-            Columns in the order of `classes_`; only the probabilities asked for are stored.
-        """
-        if not 0 < threshold <= 1:
-            raise ValueError(f"threshold must be a probability above 0 and up to 1, got {threshold!r}.")
-        return above(self.model_, self.validated_rows(X), float(threshold), self.n_jobs)
-
-    def proba_of(self, X: Matrix, labels: npt.ArrayLike) -> FloatArray:
-        """The probabilities of given classes, by the nodes on their paths alone where that takes less time.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_rows, n_features)
-        labels : array of shape (n_rows, m) or (m,)
-            Candidates of each row, or of all rows.
-
-        Returns
-        -------
-        ndarray of the shape of `labels`, or (n_rows, m)
-        """
-        X = self.validated_rows(X)
-        wanted = np.asarray(labels)
-        wanted = wanted[np.newaxis] if wanted.ndim == 1 else wanted
-        if wanted.ndim != 2 or len(wanted) not in (1, X.shape[0]):
-            raise ValueError(
-                f"labels must have shape (m,) or ({X.shape[0]}, m), one row of candidates for each row of X, "
-                f"got {wanted.shape}."
-            )
-        codes = np.broadcast_to(self._codes(wanted), (X.shape[0], wanted.shape[1]))
-        return proba_of(self.model_, X, codes, self.n_jobs)
-
-    def _codes(self, labels: LabelArray) -> IntArray:
-        """Position of each label in `classes_`."""
-        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
-        unknown = np.asarray(self.classes_[codes] != labels)
-        if unknown.any():
-            raise ValueError(f"{labels[unknown].tolist()[0]!r} is not a class of this model.")
-        return codes
+    # ------------------------------------------------------------------ report and files
 
     def report(
         self,
