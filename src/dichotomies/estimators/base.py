@@ -19,7 +19,6 @@ from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import input_dtypes
 from dichotomies.persistence import save
 from dichotomies.persistence.checks import Array, Optional, Part, Size, declares
-from dichotomies.report import make
 from dichotomies.rows import Rows
 from dichotomies.training.growing import LearnerJudge, grow
 from dichotomies.training.parameters import TreeParameters
@@ -223,6 +222,8 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         Report
             Shows itself in a notebook; ``save(path)`` writes the page.
         """
+        from dichotomies.report import make  # takes long to import
+
         return make(self, X, y, sample_weight=sample_weight, examples=examples)
 
     def save(self, path: str | os.PathLike[str]) -> None:
