@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.parallel import Context, say
+from dichotomies._common.sparse import check_indices
 from dichotomies._common.weights import row_weights
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import input_dtypes
@@ -94,6 +95,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
 
     def _validated(self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
         """Check the rows and set `classes_`."""
+        check_indices(X)
         X, y = validate_data(self, X, y, **self._accepted())
         if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
             check_classification_targets(y)
@@ -249,6 +251,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         ndarray or CSR matrix
         """
         check_is_fitted(self)
+        check_indices(X)
         return validate_data(self, X, reset=False, **self._accepted())
 
     # ------------------------------------------------------------------ fitted attributes

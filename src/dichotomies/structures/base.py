@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from dichotomies._common.registry import Registry
+from dichotomies._common.sparse import check_indices
 from dichotomies.persistence import CATALOGUE, Estimator, savable
 from dichotomies.rows import Rows
 from dichotomies.tree import ClassTree
@@ -106,6 +107,7 @@ class Structure(BaseEstimator, ABC):
         ClassTree
         """
         if X is not None:
+            check_indices(X)
             X = csr_array(X) if bool(issparse(X)) else np.asarray(X)
         classes, codes = np.unique(np.asarray(y), return_inverse=True)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.parallel import Context
+from dichotomies._common.sparse import check_indices
 from dichotomies._common.weights import row_weights
 from dichotomies.learners.base import LEARNERS, SCORER, Learner, Unsupported
 from dichotomies.learners.logistic.settings import Settings, check_class_weight
@@ -152,6 +153,7 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n_rows,), optional
         """
         learner = self._learner()
+        check_indices(X)
         X, y = validate_data(self, X, y, **_ACCEPTED)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -187,6 +189,7 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Matrix) -> FloatArray:
         """Log-odds of the second class, shape (n_rows,)."""
         check_is_fitted(self)
+        check_indices(X)
         X = validate_data(self, X, reset=False, **_ACCEPTED)
         return np.asarray(X @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
 
