@@ -11,8 +11,8 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from dichotomies._common.features import check_indices
 from dichotomies._common.registry import Registry
-from dichotomies._common.sparse import check_indices
 from dichotomies.persistence import CATALOGUE, Estimator, savable
 from dichotomies.rows import Rows
 from dichotomies.tree import ClassTree

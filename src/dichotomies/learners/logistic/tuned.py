@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dichotomies._common.features import check_indices, check_magnitude
 from dichotomies._common.parallel import Context
-from dichotomies._common.sparse import check_indices
 from dichotomies._common.weights import row_weights
 from dichotomies.learners.base import LEARNERS, SCORER, Learner, Unsupported
 from dichotomies.learners.logistic.settings import Settings, check_class_weight
@@ -155,6 +155,7 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
         learner = self._learner()
         check_indices(X)
         X, y = validate_data(self, X, y, **_ACCEPTED)
+        check_magnitude(X)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self._check_two_classes(y)
@@ -191,6 +192,7 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         check_indices(X)
         X = validate_data(self, X, reset=False, **_ACCEPTED)
+        check_magnitude(X)
         return np.asarray(X @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
 
     def predict_proba(self, X: Matrix) -> FloatArray:
