@@ -28,7 +28,7 @@ def check_indices(X: Any) -> None:
     ...
     ValueError: X is a sparse matrix with an index of 7 in an axis of length 2.
     """
-    if not issparse(X):
+    if not bool(issparse(X)):  # so that the type of X stays open
         return
     if X.format == "coo":
         for length, index in zip(X.shape, X.coords, strict=True):
@@ -66,7 +66,7 @@ def check_magnitude(X: Any) -> None:
     ...
     ValueError: X has a value of -3e+180; squares of features beyond 1e+100 overflow: scale them.
     """
-    values = X.data if issparse(X) else X
+    values = X.data if bool(issparse(X)) else X
     if values.size == 0 or values.dtype.kind != "f":
         return
     least, most = values.min(), values.max()
