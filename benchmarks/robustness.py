@@ -40,7 +40,7 @@ _SECONDS = 600
 
 def files(seed: int) -> tuple[int, int, list[str]]:
     """Load a batch of corrupted files: how many answered, how many were refused, and what went wrong."""
-    rnd, answered, refused, wrong = random.Random(seed), 0, 0, []
+    rnd, answered, refused, wrong = random.Random(seed), 0, 0, list[str]()
     name = rnd.choice([each for each in ESTIMATORS if not each.startswith("clones")])
     X, _ = rows_for(name)
     with tempfile.TemporaryDirectory() as folder:
@@ -73,7 +73,7 @@ def calls(seed: int) -> tuple[int, int, list[str]]:
 
 
 def _in_processes(work: Any, n_batches: int, jobs: int, seed: int) -> list[object]:
-    answered, refused, wrong = 0, 0, []
+    answered, refused, wrong = 0, 0, list[str]()
     with ProcessPoolExecutor(jobs, max_tasks_per_child=20, mp_context=_spawn()) as pool:
         for begun in [pool.submit(work, seed + i) for i in range(n_batches)]:
             try:

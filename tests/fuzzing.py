@@ -193,6 +193,6 @@ class Caller:
         return weight
 
 
-def _expect(holds: bool, what: str) -> None:
+def _expect(holds: Any, what: str) -> None:
     if not holds:
         raise AssertionError(f"not {what}")
