@@ -37,6 +37,9 @@ class BinaryCalibrator(BaseEstimator, ABC):
         The fitted map, after `fit`.
     """
 
+    #: True if a node's map depends on the scores of that node alone.
+    nodes_are_independent = True
+
     @abstractmethod
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once.
