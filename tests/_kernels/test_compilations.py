@@ -112,7 +112,7 @@ LARGE = {
         """
 frozen = X.copy(); frozen.flags.writeable = False
 for rows in (X, np.asfortranarray(X), frozen, X[::-1], X.astype(np.float32)):
-    fit((rows, y), structure="random", external_calibration=None)
+    fit((rows, y), structure="random", internal_calibration=None, external_calibration=None)
     fit((rows, y), structure="random", internal_calibration="platt", external_calibration=None)
 """,
         {"newton.axes.train_along_axes": 1, "platt.fit_affine": 1},
@@ -123,12 +123,12 @@ counts = csr_array(rng.poisson(0.02, size=(6000, 800)).astype(float))
 wide = counts.copy()
 wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
 for rows in (counts, wide):
-    fit((rows, y), structure="random", external_calibration=None)
+    fit((rows, y), structure="random", internal_calibration=None, external_calibration=None)
 """,
         {"newton.sparse.count_active": 1, "newton.sparse.train_by_sweeps": 1},
     ),
     "Gaussian naive Bayes": (
-        "fit((X, y), GaussianNB(), structure='random', external_calibration=None)",
+        "fit((X, y), GaussianNB(), structure='random', internal_calibration=None, external_calibration=None)",
         {
             "naive_bayes.gaussian.node_parameters": 1,
             "naive_bayes.moments.group_moments": 1,

@@ -61,18 +61,22 @@ def _facts(model: "TableModel", path: Path) -> dict[str, Any]:
         **facts_of_trees(classifier),
         "pooling": getattr(classifier, "pooling", None),
         "calibration": _calibration(classifier),
+        "chosen": _comparison(classifier),
         "written_by": _writer(path),
     }
 
 
 def _calibration(classifier: Any) -> dict[str, str]:
     """Return the calibration of the nodes (internal), of each tree (member) and of the whole (external)."""
-    given = {kind: f"{kind}_calibration" for kind in ("internal", "member", "external")}
-    return {
-        kind: " ".join(str(getattr(classifier, name) or NONE).split())
-        for kind, name in given.items()
-        if hasattr(classifier, name)
-    }
+    fitted = getattr(classifier, "calibration_", None)
+    if fitted is None:
+        return {}
+    member = {"member": _member(classifier)} if hasattr(classifier, "member_calibration") else {}
+    return {"internal": fitted.internal, **member, "external": fitted.external}
+
+
+def member_calibration(classifier: Any) -> str:
+    return " ".join(str(classifier.member_calibration or NONE).split())
 
 
 def _in_words(name: str, value: Any) -> str:

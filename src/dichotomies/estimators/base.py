@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,6 +23,7 @@ from dichotomies.learners import input_dtypes
 from dichotomies.persistence import save
 from dichotomies.persistence.checks import Array, Optional, Part, Size, declares
 from dichotomies.rows import Rows
+from dichotomies.training.choice import Calibration
 from dichotomies.training.growing import LearnerJudge, grow
 from dichotomies.training.parameters import TreeParameters
 from dichotomies.training.plan import Plan, base_estimator, check_whole
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     feature_names_in_=Optional(Array("label", "n_features"), may_be_missing=True),
     classes_=Array("label", "n_classes", same="classes"),
     model_=Part(FittedForest, "n_features", "n_classes", "classes"),
+    calibration_=Calibration,
     n_jobs=Optional(Integral),
 )
 class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, TreeParameters):
@@ -56,6 +59,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
     classes_: LabelArray
     model_: FittedForest
     learner_: str
+    calibration_: Calibration
 
     # ------------------------------------------------------------------ training
 
@@ -90,7 +94,9 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng)
         if context.verbose:
             say(plan.learner.description)
-        self.model_ = train(plan, forest, node_rows, context)
+        self.model_, self.calibration_ = train(plan, forest, node_rows, context)
+        if context.verbose:
+            say(f"calibration: {self.calibration_}")
         self.learner_ = plan.learner.description
         return self
 
@@ -291,6 +297,13 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         tags.input_tags.sparse = accepts.sparse
         tags.input_tags.allow_nan = accepts.allow_nan
         return tags
+
+    def _html_repr(self) -> str:
+        """HTML representation in notebooks: scikit-learn's, and the calibration of a fitted classifier."""
+        html: str = super()._html_repr()
+        if not self.__sklearn_is_fitted__():
+            return html
+        return f"{html}<p>Calibration: {escape(str(self.calibration_))}.</p>"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "learner_")

@@ -62,7 +62,7 @@ class NestedDichotomyClassifier(DichotomyEstimator):
     >>> from sklearn.datasets import load_iris
     >>> from dichotomies import NestedDichotomyClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = NestedDichotomyClassifier(structure=[0, [1, 2]], external_calibration=None).fit(X, y)
+    >>> clf = NestedDichotomyClassifier(structure=[0, [1, 2]], internal_calibration=None, external_calibration=None).fit(X, y)
     >>> clf.predict_proba(X[[0, 60, 120]]).round(3)
     array([[0.984, 0.016, 0.   ],
            [0.055, 0.937, 0.008],
