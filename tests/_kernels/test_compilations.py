@@ -72,6 +72,8 @@ fit(digits, MultinomialNB(), internal_calibration="isotonic")
 fit(digits, BernoulliNB())
 fit(digits, GaussianNB(), internal_calibration="platt")
 fit((csr_array(digits[0]), digits[1]))
+fit((csr_array(digits[0]), digits[1]), LogisticRegression())
+fit((csr_array(digits[0]), digits[1]), MultinomialNB())
 """,
     "ensembles": "NestedDichotomyEnsemble(n_estimators=3, random_state=0).fit(*iris).predict(iris[0])",
 }
