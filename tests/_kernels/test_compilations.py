@@ -107,15 +107,15 @@ for file in sorted(Path({str(tmp_path)!r}).glob("*.model")):
 
 LARGE = {
     "dense logistic regression": (
-        "fit((X, y), structure='random')",
+        "fit((X, y), LogisticRegression(), structure='random')",
         {"newton.axes.train_along_axes": 1},
     ),
     "the same rows, however they are stored": (
         """
 frozen = X.copy(); frozen.flags.writeable = False
 for rows in (X, np.asfortranarray(X), frozen, X[::-1], X.astype(np.float32)):
-    fit((rows, y), structure="random", external_calibration=None)
-    fit((rows, y), structure="random", internal_calibration="platt", external_calibration=None)
+    fit((rows, y), LogisticRegression(), structure="random", external_calibration=None)
+    fit((rows, y), LogisticRegression(), "random", internal_calibration="platt", external_calibration=None)
 """,
         {"newton.axes.train_along_axes": 1, "platt.fit_affine": 1},
     ),
@@ -125,7 +125,7 @@ counts = csr_array(rng.poisson(0.02, size=(6000, 800)).astype(float))
 wide = counts.copy()
 wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
 for rows in (counts, wide):
-    fit((rows, y), structure="random", external_calibration=None)
+    fit((rows, y), LogisticRegression(), structure="random", external_calibration=None)
 """,
         {"newton.sparse.count_active": 1, "newton.sparse.train_by_sweeps": 1},
     ),

@@ -7,14 +7,15 @@ depends on clocks, so that the same rows give the same choice.
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
-from dichotomies._kernels.compile import FEW_ROWS
 from dichotomies.learners import choose
 from dichotomies.learners.boosting import HistGradientBoostClassifier
 from dichotomies.learners.logistic import ScaledLogisticRegression
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 _SHARE, _LEAST_ROWS, _MOST_ROWS = 0.2, 2_000, 5_000
 #: Classes from which on all rows of some classes are drawn, instead of some rows of every class.
 _MANY_CLASSES = 100
-#: Boosted trees are tried on dense rows with at most so many features and at least so many rows per class on
-#: average, if there are more than `FEW_ROWS`: fewer do not pay for kernels that may have to be compiled.
-_MOST_FEATURES, _ROWS_PER_CLASS = 200, 30
+#: Boosted trees are tried on at least so many rows, since fewer do not pay for kernels that may have to be
+#: compiled, with at most so many features, and at least so many rows per class on average.
+_MANY_ROWS, _MOST_FEATURES, _ROWS_PER_CLASS = 3_000, 200, 30
 #: A candidate must have an NLL below this share of the one before it, which is simpler or quicker.
 _GAIN = 0.98
 
@@ -114,7 +115,7 @@ def _others(rows: Rows) -> list[Any]:
         others += [MultinomialNB(), MultinomialNB(alpha=0.1)]
     if (
         is_dense
-        and len(rows) > FEW_ROWS
+        and len(rows) >= _MANY_ROWS
         and rows.n_features <= _MOST_FEATURES
         and len(rows) >= _ROWS_PER_CLASS * rows.n_classes
     ):
@@ -150,7 +151,9 @@ class _Trial:
         """Mean out-of-fold NLL, as it will be after calibration."""
         name = named(estimator)
         if name not in self.found:
-            losses = node_losses(replace(self.plan, learner=choose(estimator)), self.task, 0)
+            with warnings.catch_warnings():  # of candidates; the one chosen is trained again
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                losses = node_losses(replace(self.plan, learner=choose(estimator)), self.task, 0)
             total = max(float(self.task.rows.class_weight.sum()), np.finfo(float).tiny)
             self.found[name] = float(losses.sum(axis=1).min()) / total
         return self.found[name]

@@ -45,7 +45,7 @@ class ScaledLogisticRegression(LogisticRegression):
     >>> from dichotomies import ScaledLogisticRegression
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = ScaledLogisticRegression(C=0.3).fit(X[::2], y[::2])
-    >>> clf.score(X[1::2], y[1::2]) > 0.97
+    >>> clf.score(X[1::2], y[1::2]) > 0.95
     True
     """
 
