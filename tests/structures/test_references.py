@@ -24,7 +24,7 @@ from dichotomies.rows.sampling import sample_in_folds
 from dichotomies.structures import STRUCTURES
 from dichotomies.structures.class_points import class_points
 from dichotomies.structures.tree_edits import crossed, regrafted, swapped
-from dichotomies.training.growing import LearnerJudge
+from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.plan import Plan
 from tests.structures.small import clouds, quickly, unordered
 from tests.tasks import growing_task, in_folds, node_task

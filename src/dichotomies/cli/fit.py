@@ -65,7 +65,7 @@ def fit(
         options.option(
             panel=options.LEARNING,
             metavar="NAME",
-            help="The base learner at the nodes; 'dichotomies list' has the names.",
+            help="The base learner at the nodes; 'dichotomies list' has the names, auto chooses.",
             show_default=True,
         ),
     ] = Settings.estimator,
@@ -74,7 +74,7 @@ def fit(
         options.option(
             panel=options.LEARNING,
             metavar="NAME=VALUE",
-            help="A parameter of the base learner, such as C=10; may be repeated.",
+            help="A parameter of the base learner (logistic, if not named), such as C=10; may be repeated.",
         ),
     ] = None,
     seed: Annotated[

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from dichotomies._common.chunks import rows_within
-from dichotomies.cli.estimators import estimator_named
 from dichotomies.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,14 +35,16 @@ def training_columns(
     weight: str | None,
 ) -> "Columns":
     """Return the columns for training; missing values are allowed if all base learners accept them."""
+    from dichotomies import NestedDichotomyClassifier
     from dichotomies.tables import Columns, allows_missing
 
+    learners = [NestedDichotomyClassifier(each.estimator_for(sparse=False)) for each in settings]
     return Columns(
         label=label,
         text=tuple(text or ()),
         ignore=tuple(ignore or ()),
         weight=weight,
-        allow_missing=all(allows_missing(estimator_named(each.estimator, {})) for each in settings),
+        allow_missing=all(map(allows_missing, learners)),
     )
 
 

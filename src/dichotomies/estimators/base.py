@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import escape
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_classifier
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
@@ -21,12 +22,14 @@ from dichotomies._common.weights import row_weights
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import input_dtypes
 from dichotomies.persistence import save
-from dichotomies.persistence.checks import Array, Optional, Part, Size, declares
+from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
 from dichotomies.rows import Rows
 from dichotomies.training.choice import Calibration
-from dichotomies.training.growing import LearnerJudge, grow
+from dichotomies.training.growing import grow
+from dichotomies.training.judging import LearnerJudge
+from dichotomies.training.learner_choice import boosted_trees, choose_learner
 from dichotomies.training.parameters import TreeParameters
-from dichotomies.training.plan import Plan, base_estimator, check_whole
+from dichotomies.training.plan import Plan, base_estimator, check_whole, names_estimator
 from dichotomies.training.train import train
 
 if TYPE_CHECKING:
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
 
 @declares(
     learner_=str,
+    estimator_=Optional(Such(is_classifier, "is a classifier"), may_be_missing=True),
+    learner_nll_=Optional(dict, may_be_missing=True),
     n_features_in_=Size("n_features"),
     feature_names_in_=Optional(Array("label", "n_features"), may_be_missing=True),
     classes_=Array("label", "n_classes", same="classes"),
@@ -87,18 +92,29 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
             raise
 
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
+        for name in ("estimator_", "learner_nll_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         plan = Plan.of(self)
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
         context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
-        forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng)
+        plan, described = self._with_learner(plan, node_rows)
         if context.verbose:
-            say(plan.learner.description)
+            say(described)
+        forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng)
         self.model_, self.calibration_ = train(plan, forest, node_rows, context)
         if context.verbose:
             say(f"calibration: {self.calibration_}")
-        self.learner_ = plan.learner.description
+        self.learner_ = described
         return self
+
+    def _with_learner(self, plan: Plan, rows: Rows) -> tuple[Plan, str]:
+        """Choose the estimator if none is named; return the plan for it, and a description."""
+        if not self._is_to_choose():
+            return plan, plan.learner.description
+        choice = choose_learner(plan, rows)
+        self.estimator_, self.learner_nll_ = choice.estimator, choice.nll
+        return replace(plan, learner=choice.learner), f"{choice.learner.description}; {choice}"
 
     def _validated(self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
         """Check the rows and set `classes_`."""
@@ -118,17 +134,29 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
 
     def _accepted(self) -> dict[str, Any]:
         """Kinds of X that the base learner takes, as arguments of `validate_data`."""
-        accepts = get_tags(self.base_estimator).input_tags
+        accepts = self._input_tags()
+        finite = "allow-nan" if accepts.allow_nan and self._is_to_choose() else not accepts.allow_nan
         return {
             "accept_sparse": "csr" if accepts.sparse else False,
             "dtype": input_dtypes(self.base_estimator),
             "order": "C",  # rows are what nodes and chunks take
-            "ensure_all_finite": not accepts.allow_nan,
+            "ensure_all_finite": finite,
         }
+
+    def _input_tags(self) -> Any:
+        """Kinds of X that the base learner takes; before it is chosen, those that any candidate takes."""
+        accepts = get_tags(self.base_estimator).input_tags
+        if self._is_to_choose():
+            accepts.allow_nan = get_tags(boosted_trees()).input_tags.allow_nan
+        return accepts
+
+    def _is_to_choose(self) -> bool:
+        """True if the base learner is to be chosen, and is not yet."""
+        return not names_estimator(self) and self.learner == "auto" and not hasattr(self, "estimator_")
 
     @property
     def base_estimator(self) -> Any:
-        """The estimator trained at the nodes: `estimator`, or the default where that is None."""
+        """The estimator trained at the nodes: the one given, or the one chosen."""
         return base_estimator(self)
 
     def _nodes_get_weight(self, weight: FloatArray | None) -> bool:
@@ -284,6 +312,28 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
 
     # ------------------------------------------------------------------ scikit-learn's protocols
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of `estimator` as ``estimator__C``; it must be named for that.
+
+        Parameters
+        ----------
+        **params
+            Values by name.
+
+        Returns
+        -------
+        self
+        """
+        inner = next((name for name in params if name.startswith("estimator__")), None)
+        given = params.get("estimator", self.estimator)
+        if inner is not None and (given is None or isinstance(given, str)):
+            raise ValueError(
+                f"{inner} cannot be set while estimator={given!r}, which leaves the base learner open; "
+                f"name one: {type(self).__name__}(LogisticRegression())."
+            )
+        super().set_params(**params)
+        return self
+
     def get_metadata_routing(self) -> MetadataRouter:
         """Route `sample_weight`: this estimator uses it, and passes it on where it is requested."""
         router = MetadataRouter(owner=self).add_self_request(self)
@@ -293,7 +343,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        accepts = get_tags(self.base_estimator).input_tags
+        accepts = self._input_tags()
         tags.input_tags.sparse = accepts.sparse
         tags.input_tags.allow_nan = accepts.allow_nan
         return tags

@@ -46,7 +46,11 @@ class NestedDichotomyClassifier(DichotomyEstimator):
     external_calibrator_ : MulticlassCalibrator or None
         The fitted external calibrator; None without one, and where no row could be held out for it.
     learner_ : str
-        How the nodes were trained and, where it was by clones, why.
+        How the nodes were trained and, where it was by clones or an estimator was chosen, why.
+    estimator_ : scikit-learn classifier
+        The estimator that was chosen; only where `estimator` names none.
+    learner_nll_ : dict of str to float
+        Out-of-fold NLL of every candidate for it, by name.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -60,10 +64,13 @@ class NestedDichotomyClassifier(DichotomyEstimator):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
     >>> from dichotomies import NestedDichotomyClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = NestedDichotomyClassifier(structure=[0, [1, 2]], internal_calibration=None, external_calibration=None).fit(X, y)
-    >>> clf.predict_proba(X[[0, 60, 120]]).round(3)
+    >>> clf = NestedDichotomyClassifier(
+    ...     LogisticRegression(), [0, [1, 2]], internal_calibration=None, external_calibration=None
+    ... )
+    >>> clf.fit(X, y).predict_proba(X[[0, 60, 120]]).round(3)
     array([[0.984, 0.016, 0.   ],
            [0.055, 0.937, 0.008],
            [0.   , 0.03 , 0.97 ]])

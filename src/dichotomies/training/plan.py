@@ -76,9 +76,16 @@ class Plan(EnsembleParameters):
         return self.internal_calibration is not None or crosses_outside
 
 
+def names_estimator(given: TreeParameters) -> bool:
+    """False where the estimator is left to be chosen: None or "auto"."""
+    return given.estimator is not None and not (
+        isinstance(given.estimator, str) and given.estimator == "auto"
+    )
+
+
 def base_estimator(given: TreeParameters) -> Any:
-    """The estimator to train at the nodes: the one given, or the default."""
-    return LogisticRegression() if given.estimator is None else given.estimator
+    """The estimator at the nodes: the one given or chosen; before the choice, one that accepts the same X."""
+    return given.estimator if names_estimator(given) else getattr(given, "estimator_", LogisticRegression())
 
 
 def check_whole(value: Any, name: str) -> int:
