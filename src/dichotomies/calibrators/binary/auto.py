@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -58,6 +58,8 @@ class Auto(BinaryCalibrator):
     >>> Auto().fit(3 * log_odds, y).maps_.names.tolist()
     ['temperature']
     """
+
+    is_monotone: ClassVar[bool] = False
 
     def __init__(self, n_folds: int = 5, margin: float = 1.0) -> None:
         self.n_folds = n_folds
