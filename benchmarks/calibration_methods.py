@@ -1,4 +1,4 @@
-"""Calibrators of several packages as functions: calibration rows, their labels, test rows -> probabilities."""
+"""Calibrators of several packages as functions of calibration rows, their labels, and test rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch  # with the packages below: see benchmarks/calibrators.py
 from betacal import BetaCalibration
 from netcal import binning, scaling
 from probmetrics.calibrators import get_calibrator
-from scipy.special import expit, logit
+from scipy.special import expit
 from venn_abers import VennAbers
 
 from dichotomies.calibrators.binary import BINARY, Segments
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 Method = Callable[[Any, Any, Any], Any]
 
-#: Limits of methods that compare all pairs of classes.
-MOST_CLASSES = {"venn-abers: one-vs-one": 30}
-_NEAREST = 1e-300  # to 0 and 1, of probabilities whose log-odds are taken
+#: Classes up to which methods run that take minutes beyond.
+MOST_CLASSES = {"netcal: logistic": 60, "netcal: beta": 10, "netcal: BBQ": 60, "dirichlet": 60}
 
 torch.set_num_threads(1)
 
@@ -48,11 +47,14 @@ def our_one_vs_rest(name: str, proba: FloatArray, y: IntArray, test: FloatArray)
     """Fit one of our binary calibrators to every class against the others, all at once, and normalise."""
     n, k = proba.shape
     is_class = (y == np.arange(k)[:, None]).ravel()
-    maps = BINARY.create(name).fit_segments(Segments(log_odds(proba).T.ravel(), is_class, np.arange(k + 1) * n))
+    maps = BINARY.create(name).fit_segments(
+        Segments(log_odds(proba).T.ravel(), is_class, np.arange(k + 1) * n)
+    )
     columns = log_odds(test)
     maps.apply(columns)
-    p = expit(columns)
-    return p / p.sum(axis=1, keepdims=True)
+    p: FloatArray = expit(columns)
+    p /= p.sum(axis=1, keepdims=True)
+    return p
 
 
 def our_binary(name: str, proba: FloatArray, y: IntArray, test: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import expit, gammaln
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
@@ -23,7 +23,7 @@ def numbers_of_bins(total: float, n_distinct: int) -> tuple[int, int]:
 
 @kernel
 def boundaries(distinct: FloatArray) -> FloatArray:
-    """Midpoints between neighbouring scores, always above the lower one; the least number before the first."""
+    """Midpoints between neighbouring scores, above the lower one; the least number before the first."""
     middle = np.empty(len(distinct))
     middle[0] = -np.finfo(np.float64).max
     for i in range(1, len(distinct)):
@@ -33,81 +33,128 @@ def boundaries(distinct: FloatArray) -> FloatArray:
 
 
 @kernel
-def prior_edges(middle: FloatArray) -> FloatArray:
-    """Boundaries (n + 1,) as probabilities: 0 before the first score, 1 after the last."""
-    edges = np.ones(len(middle) + 1)
-    edges[:-1] = 1.0 / (1.0 + np.exp(-middle))
-    edges[0] = 0.0
-    return edges
+def bin_edge(middle: FloatArray, i: int) -> float:
+    """Boundary before the i-th score as a probability: 0 before the first score, 1 after the last."""
+    if i == len(middle):
+        return 1.0
+    return float(1.0 / (1.0 + np.exp(-middle[i]))) if i > 0 else 0.0
 
 
 @kernel
-def equal_bins(rank: FloatArray, n_bins: int) -> IntArray:
-    """First index of each bin that is not empty, and the end, of scores by their `rank` between 0 and 1."""
-    return np.append(np.unique(np.searchsorted(rank, np.arange(n_bins) / n_bins)), len(rank))
-
-
-@kernel
-def prior_counts(bins: IntArray, edges: FloatArray, total: float) -> FloatArray:
-    """Prior rows (2, n_bins) of either side, positive first.
+def bin_prior(low: float, high: float, n_bins: int, total: float) -> tuple[float, float]:
+    """Prior rows of either side, positive first, of a bin between two probabilities.
 
     Their share is the middle of the bin, kept from 0 and 1 by one row in n + 2.
     """
-    n_bins = len(bins) - 1
-    least = 1.0 / (total + 2.0)
-    counts = np.empty((2, n_bins))
-    for j in range(n_bins):
-        p = min(max(0.5 * (edges[bins[j]] + edges[bins[j + 1]]), least), 1.0 - least)
-        counts[0, j], counts[1, j] = PRIOR_ROWS / n_bins * p, PRIOR_ROWS / n_bins * (1.0 - p)
-    return counts
+    p = min(max(0.5 * (low + high), 1.0 / (total + 2.0)), 1.0 - 1.0 / (total + 2.0))
+    return PRIOR_ROWS / n_bins * p, PRIOR_ROWS / n_bins * (1.0 - p)
 
 
 @kernel
-def log_evidence(positive: FloatArray, negative: FloatArray, prior: FloatArray) -> float:
-    """Log marginal likelihood of a binning with these rows in its bins (equation 2 of the paper)."""
-    total = 0.0
-    for j in range(len(positive)):
-        a, b = prior[0, j], prior[1, j]
-        total += math.lgamma(a + b) - math.lgamma(a + b + positive[j] + negative[j])
-        total += math.lgamma(a + positive[j]) - math.lgamma(a)
-        total += math.lgamma(b + negative[j]) - math.lgamma(b)
-    return total
+def equal_bins(rank: FloatArray, n_bins: int, first: IntArray) -> int:
+    """Write the first index of each bin that is not empty, and the end; return the number of such bins.
+
+    Scores are divided by their `rank`, which increases between 0 and 1.
+    """
+    n = 0
+    for b in range(n_bins):
+        low, high = 0, len(rank)
+        while low < high:
+            middle = (low + high) // 2
+            if rank[middle] * n_bins < b:
+                low = middle + 1
+            else:
+                high = middle
+        if n == 0 or low > first[n - 1]:
+            first[n] = low
+            n += low < len(rank)
+    first[n] = len(rank)
+    return n
 
 
-@log_evidence.plainly
-def _log_evidence(positive: FloatArray, negative: FloatArray, prior: FloatArray) -> float:
-    a, b = prior
-    total = gammaln(a + b) - gammaln(a + b + positive + negative)
-    return float((total + gammaln(a + positive) - gammaln(a) + gammaln(b + negative) - gammaln(b)).sum())
+@kernel
+def log_evidence(first: IntArray, above: FloatArray, below: FloatArray, middle: FloatArray) -> float:
+    """Log marginal likelihood of a binning (equation 2 of the paper); above and below are cumulative."""
+    n_bins, total = len(first) - 1, above[-1] + below[-1]
+    evidence = 0.0
+    for j in range(n_bins):
+        i, end = first[j], first[j + 1]
+        a, b = bin_prior(bin_edge(middle, i), bin_edge(middle, end), n_bins, total)
+        positive, negative = above[end] - above[i], below[end] - below[i]
+        evidence += math.lgamma(a + b) - math.lgamma(a + b + positive + negative)
+        evidence += math.lgamma(a + positive) - math.lgamma(a)
+        evidence += math.lgamma(b + negative) - math.lgamma(b)
+    return evidence
+
+
+@kernel
+def add_answers(
+    first: IntArray, above: FloatArray, below: FloatArray, middle: FloatArray, share: float, p: FloatArray
+) -> None:
+    """Add `share` times the posterior mean of each bin to the probability of its scores."""
+    n_bins, total = len(first) - 1, above[-1] + below[-1]
+    for j in range(n_bins):
+        i, end = first[j], first[j + 1]
+        a, b = bin_prior(bin_edge(middle, i), bin_edge(middle, end), n_bins, total)
+        positive, negative = above[end] - above[i] + a, below[end] - below[i] + b
+        for score in range(i, end):
+            p[score] += share * positive / (positive + negative)
 
 
 @kernel
 def average_over_bins(positive: FloatArray, negative: FloatArray, middle: FloatArray) -> FloatArray:
     """Probability at each distinct score: the mean over binnings, weighted by their marginal likelihood."""
-    above, below = np.append(0.0, np.cumsum(positive)), np.append(0.0, np.cumsum(negative))
-    total = above[-1] + below[-1]
-    rank = (above[:-1] + below[:-1] + 0.5 * (positive + negative)) / total
-    edges = prior_edges(middle)
-    least, most = numbers_of_bins(total, len(positive))
-    evidence = np.empty(most - least + 1)
+    n = len(positive)
+    above, below, rank = np.zeros(n + 1), np.zeros(n + 1), np.empty(n)
+    for i in range(n):
+        above[i + 1], below[i + 1] = above[i] + positive[i], below[i] + negative[i]
+    for i in range(n):
+        rank[i] = (above[i] + below[i] + 0.5 * (positive[i] + negative[i])) / (above[n] + below[n])
+    least, most = numbers_of_bins(above[n] + below[n], n)
+    first, evidence, best = np.empty(most + 1, np.intp), np.empty(most - least + 1), -np.inf
     for i in range(len(evidence)):
-        bins = equal_bins(rank, least + i)
-        prior = prior_counts(bins, edges, total)
-        evidence[i] = log_evidence(np.diff(above[bins]), np.diff(below[bins]), prior)
-    share = np.exp(evidence - evidence.max())
-    share /= share.sum()
-    p = np.zeros(len(positive))
-    for i in range(len(share)):
-        if share[i] < NEGLIGIBLE:
-            continue
-        bins = equal_bins(rank, least + i)
-        prior = prior_counts(bins, edges, total)
-        n_positive, n_negative = np.diff(above[bins]) + prior[0], np.diff(below[bins]) + prior[1]
-        p += np.repeat(share[i] * n_positive / (n_positive + n_negative), np.diff(bins))
+        n_bins = equal_bins(rank, least + i, first)
+        evidence[i] = log_evidence(first[: n_bins + 1], above, below, middle)
+        best = max(best, evidence[i])
+    total = 0.0
+    for i in range(len(evidence)):
+        evidence[i] = np.exp(evidence[i] - best)
+        total += evidence[i]
+    p = np.zeros(n)
+    for i in range(len(evidence)):
+        if evidence[i] > NEGLIGIBLE:
+            n_bins = equal_bins(rank, least + i, first)
+            add_answers(first[: n_bins + 1], above, below, middle, evidence[i] / total, p)
     return p
 
 
-@kernel(seconds=10)
+@average_over_bins.plainly
+def _average_over_bins(positive: FloatArray, negative: FloatArray, middle: FloatArray) -> FloatArray:
+    above, below = np.append(0.0, np.cumsum(positive)), np.append(0.0, np.cumsum(negative))
+    total = above[-1] + below[-1]
+    rank = (above[:-1] + below[:-1] + 0.5 * (positive + negative)) / total
+    edges = np.concatenate([[0.0], expit(middle[1:]), [1.0]])
+    least, most = numbers_of_bins(total, len(positive))
+    evidence, answers = np.empty(most - least + 1), np.empty((most - least + 1, len(positive)))
+    for i in range(len(evidence)):
+        place = np.floor(rank * (least + i))
+        first = np.append(np.flatnonzero(np.diff(place, prepend=-1.0)), len(rank))
+        n_bins = len(first) - 1
+        low = 1.0 / (total + 2.0)
+        prior = np.clip(0.5 * (edges[first[1:]] + edges[first[:-1]]), low, 1.0 - low)
+        a, b = PRIOR_ROWS / n_bins * prior, PRIOR_ROWS / n_bins * (1.0 - prior)
+        own, other = np.diff(above[first]), np.diff(below[first])
+        evidence[i] = np.sum(
+            gammaln(a + b) - gammaln(a + b + own + other)
+            + gammaln(a + own) - gammaln(a) + gammaln(b + other) - gammaln(b)
+        )  # fmt: skip
+        answers[i] = np.repeat((a + own) / (a + b + own + other), np.diff(first))
+    share = np.exp(evidence - evidence.max())
+    p: FloatArray = share / share.sum() @ answers
+    return p
+
+
+@kernel(seconds=5)
 def fit_binning(
     scores: FloatArray,
     targets: BoolArray,

@@ -8,18 +8,21 @@ from dichotomies._kernels.isotonic import block_probabilities, pool_ties, pool_v
 
 
 @kernel
-def block_means(distinct: FloatArray, weight: FloatArray, last: IntArray) -> FloatArray:
-    """Mean score of each block; `last` has the index of each block's last score."""
-    means = np.empty(len(last))
+def block_centres(distinct: FloatArray, weight: FloatArray, last: IntArray) -> FloatArray:
+    """Log-odds of the mean probability in each block; `last` has the index of each block's last score."""
+    centres = np.empty(len(last))
     first = 0
     for j in range(len(last)):
-        mean = total = 0.0
+        above = below = 0.0
         for i in range(first, last[j] + 1):
-            total += weight[i]
-            mean += (distinct[i] - mean) * (weight[i] / total)
-        means[j] = min(max(mean, distinct[first]), distinct[last[j]])
+            tail = np.exp(-abs(distinct[i]))
+            likelier, other = weight[i] / (1.0 + tail), weight[i] * tail / (1.0 + tail)
+            above += likelier if distinct[i] > 0.0 else other
+            below += other if distinct[i] > 0.0 else likelier
+        centre = np.log(above) - np.log(below)
+        centres[j] = min(max(centre, distinct[first]), distinct[last[j]])
         first = last[j] + 1
-    return means
+    return centres
 
 
 @kernel
@@ -63,7 +66,7 @@ def fit_smooth_isotonic(
     knot_scores: FloatArray,
     knot_values: FloatArray,
 ) -> None:
-    """Write the mean score of every block twice, with its probability and the derivative there.
+    """Write the centre of every block twice, with its probability and the derivative there.
 
     `knot_scores` and `knot_values` need room for twice as many knots as there are scores; how many there
     are stands at the end of `knot_offsets`.
@@ -76,11 +79,11 @@ def fit_smooth_isotonic(
         if len(distinct) > 0:
             weight, last = positive + negative, np.empty(len(distinct), np.intp)
             n_blocks = pool_violators(positive, negative, last)
-            means = block_means(distinct, weight, last[:n_blocks])
+            centres = block_centres(distinct, weight, last[:n_blocks])
             p = block_probabilities(positive[:n_blocks], negative[:n_blocks])
-            derivatives = monotone_derivatives(means, p)
+            derivatives = monotone_derivatives(centres, p)
             for j in range(n_blocks):
-                knot_scores[end] = knot_scores[end + 1] = means[j]
+                knot_scores[end] = knot_scores[end + 1] = centres[j]
                 knot_values[end], knot_values[end + 1] = p[j], derivatives[j]
                 end += 2
         knot_offsets[k + 1] = end

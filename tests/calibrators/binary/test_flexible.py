@@ -5,7 +5,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 from scipy.interpolate import PchipInterpolator
-from scipy.special import expit, gammaln, logsumexp
+from scipy.special import expit, gammaln, logit, logsumexp
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
@@ -34,21 +34,21 @@ def new_row_nll(calibrator: BinaryCalibrator, old, new):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_smooth_isotonic_is_pchip_through_the_blocks_means(seed):
+def test_smooth_isotonic_is_pchip_through_the_blocks_centres(seed):
     rng = np.random.default_rng(seed)
     n = rng.integers(5, 200)
     scores, weights = rng.normal(size=n).round(seed % 3 + 1), rng.choice([0.5, 1.0, 2.0], size=n)
     y = rng.random(n) < expit(2 * scores)
     fitted = IsotonicRegression().fit(scores, y, weights).predict(scores).round(12)
     blocks = [fitted == value for value in np.unique(fitted)]
-    means = np.array([np.average(scores[block], weights=weights[block]) for block in blocks])
+    centres = logit([np.average(expit(scores[block]), weights=weights[block]) for block in blocks])
     isotonic = IsotonicCalibration().fit(scores, y, weights)
     smooth = SmoothIsotonic().fit(scores, y, weights)
     if len(blocks) == 1:
         expected = isotonic.predict_proba(scores)[:, 1]
     else:
-        curve = PchipInterpolator(means, isotonic.predict_proba(means)[:, 1])
-        expected = curve(np.clip(scores, means[0], means[-1]))
+        curve = PchipInterpolator(centres, isotonic.predict_proba(centres)[:, 1])
+        expected = curve(np.clip(scores, centres[0], centres[-1]))
     np.testing.assert_allclose(smooth.predict_proba(scores)[:, 1], expected, rtol=1e-9)
 
 

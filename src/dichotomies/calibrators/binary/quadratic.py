@@ -22,9 +22,9 @@ class QuadraticScaling(BinaryCalibrator):
 
     Platt scaling with a quadratic term, ``a s^2 + b s + c``, whose slope is kept >= 0 at the lowest and at
     the highest calibration score, and therefore between them. A slope that would be negative at one end is
-    set to 0 there and the rest refitted, as in `BetaCalibration`. Beyond the two scores the parabola continues
-    along its tangents, so that it never turns. Platt's targets, as in `PlattScaling`, keep the parameters
-    finite. Platt scaling with a slope >= 0, and so the identity, is a special case.
+    set to 0 there and the rest refitted, as in `BetaCalibration`. Beyond the two scores the parabola
+    continues along its tangents, so that it never turns. Platt's targets, as in `PlattScaling`, keep the
+    parameters finite. Platt scaling with a slope >= 0, and so the identity, is a special case.
 
     References
     ----------
@@ -37,8 +37,8 @@ class QuadraticScaling(BinaryCalibrator):
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.uniform(-2.0, 2.0, size=20_000)
     >>> y = rng.random(20_000) < 1 / (1 + np.exp(-scores - scores**2 / 4))
-    >>> QuadraticScaling().fit(scores, y).predict_log_odds([-2.0, 0.0, 2.0]).round(1) + 0.0
-    array([-1.,  0.,  3.])
+    >>> QuadraticScaling().fit(scores, y).predict_log_odds([-2.0, 0.0, 2.0]).round(1)
+    array([-1. ,  0. ,  3.1])
     """
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 @BINARY.register("smooth-isotonic")
 class SmoothIsotonic(BinaryCalibrator):
-    """Isotonic regression smoothed by increasing cubics through the means of its blocks.
+    """Isotonic regression smoothed by increasing cubics through the centres of its blocks.
 
-    Every block of `IsotonicCalibration` is replaced by one point, its mean score and its probability, and
-    the points are joined by monotone cubic interpolation (PCHIP). The result is continuously differentiable
+    Every block of `IsotonicCalibration` is replaced by one point, the log-odds of the mean uncalibrated
+    probability in it and its calibrated probability, and the points are joined by monotone cubic
+    interpolation (PCHIP). The result is continuously differentiable
     and strictly increasing, so that it keeps the order of the scores, where isotonic regression ties all
     scores of a block. Outside the first and the last point it is constant.
 
-    This is the method of Jiang et al., with the blocks' means as points. Zhong & Kwok (IJCAI 2013) reach
+    This is the method of Jiang et al., interpolated over log-odds. Zhong & Kwok (IJCAI 2013) reach
     the same aim by a quadratic program with a smoothness parameter to be tuned; the interpolation has no
     parameter and takes linear time.
 
@@ -40,7 +41,7 @@ class SmoothIsotonic(BinaryCalibrator):
     >>> from dichotomies.calibrators.binary import SmoothIsotonic
     >>> smooth = SmoothIsotonic().fit([-3.0, -2.0, -1.0, 0.0, 1.0, 2.0], [0, 0, 1, 0, 1, 1])
     >>> smooth.predict_proba([-9.0, -1.0, 0.5, 2.0])[:, 1].round(3)
-    array([0.25 , 0.438, 0.625, 0.75 ])
+    array([0.25 , 0.431, 0.628, 0.75 ])
     """
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:

@@ -82,7 +82,7 @@ class CalibrationTree(BinaryCalibrator):
     >>> tree.feature_[0], tree.threshold_[0].round(1)
     (np.int64(1), np.float64(0.5))
     >>> tree.predict_log_odds([2.0, 2.0], X=[[0.5, 0.2, 0.5], [0.5, 0.9, 0.5]]).round(1)
-    array([-2. ,  1.9])
+    array([-2. ,  1.8])
     """
 
     is_monotone: ClassVar[bool] = False
