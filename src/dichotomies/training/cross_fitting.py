@@ -14,7 +14,7 @@ from dichotomies.learners import Wanted
 
 if TYPE_CHECKING:
     from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import BoolArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies.calibrators.binary import BinaryCalibrator
     from dichotomies.learners import CrossFitted, NodeScorer, Scorer
     from dichotomies.rows import NodeTask, Segments

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from dichotomies._common.best_of import best_of
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
@@ -45,6 +45,8 @@ class Auto(BinaryCalibrator):
     >>> Auto().fit(3 * log_odds, y).maps_.names.tolist()
     ['platt']
     """
+
+    is_monotone: ClassVar[bool] = False
 
     def __init__(
         self, candidates: Sequence[str] = (IDENTITY, "platt", "beta", "isotonic"), n_folds: int = 5

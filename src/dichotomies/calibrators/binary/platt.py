@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -37,6 +37,8 @@ class PlattScaling(BinaryCalibrator):
     >>> platt.predict_proba([2.0]).round(3)
     array([[0.561, 0.439]])
     """
+
+    is_monotone: ClassVar[bool] = False
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""

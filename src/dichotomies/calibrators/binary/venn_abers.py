@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dichotomies._kernels.compile import is_small
+from dichotomies._kernels.score_maps import STEPS
 from dichotomies._kernels.venn_abers import fit_venn_abers
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
@@ -44,4 +45,4 @@ class VennAbers(BinaryCalibrator):
         rows = segments.scores, segments.targets, segments.row_weights, segments.offsets
         small = is_small(segments.longest, 2e-5 * len(segments.scores) + 1e-4 * len(segments))
         fit_venn_abers.when(small)(*rows, segments.order, offsets, scores, probabilities)
-        return ScoreMaps.knots(offsets, scores, probabilities, "venn-abers", steps=True)
+        return ScoreMaps.knots(STEPS, offsets, scores, probabilities, "venn-abers")
