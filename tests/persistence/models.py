@@ -103,6 +103,7 @@ def _others():
         GaussianNB(), n_estimators=3, member_calibration="temperature", random_state=0
     ).fit(X, y)
     yield model("naive-bayes gaussian", structure=tree)
+    yield model("naive-bayes gaussian", structure=tree).calibrate_sets(X, y)
     yield model("naive-bayes complement", cv=KFold(2, shuffle=True, random_state=3), random_state=None)
     few = StratifiedKFold(2)
     uncalibrated = model("naive-bayes gaussian", internal_calibration="platt", cv=few)

@@ -93,6 +93,15 @@ def fit(
             show_default=True,
         ),
     ] = Settings.trees,
+    sets: Annotated[
+        int | None,
+        options.option(
+            panel=options.LEARNING,
+            min=2,
+            metavar="FOLDS",
+            help="Prepare sets of labels with a coverage (predict --coverage), on so many folds.",
+        ),
+    ] = None,
     jobs: options.Jobs = None,
     format: options.Format = None,  # noqa: A002
     delimiter: options.Delimiter = None,
@@ -119,6 +128,8 @@ def fit(
     table = file.read(replace(columns, first_id=first_id, n_features=n_features))
     classifier = settings.classifier(table, n_jobs=jobs, verbose=not quiet)
     model = TableModel.fit(classifier, table, label=name, ngrams=ngrams)
+    if sets is not None:
+        model.answer(table, "calibrate_sets", table.labels, cv=sets)
     classifier.set_params(n_jobs=None, verbose=0)  # settings of this run, not of the model
     model.save(output)
     summary = _summary(model, len(table), output, time.monotonic() - begun)

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array, csr_matrix
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_classifier
 from sklearn.utils import check_random_state, get_tags
@@ -19,6 +20,8 @@ from dichotomies._common.features import check_indices, check_magnitude
 from dichotomies._common.labels import plain_labels
 from dichotomies._common.parallel import Context, say
 from dichotomies._common.weights import row_weights
+from dichotomies.estimators.partial_answers import PartialAnswers
+from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import input_dtypes
 from dichotomies.persistence import save
@@ -29,7 +32,7 @@ from dichotomies.training.growing import grow
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.learner_choice import boosted_trees, choose_learner
 from dichotomies.training.parameters import TreeParameters
-from dichotomies.training.plan import Plan, base_estimator, check_whole, names_estimator
+from dichotomies.training.plan import Plan, base_estimator, names_estimator
 from dichotomies.training.train import train
 
 if TYPE_CHECKING:
@@ -53,16 +56,15 @@ if TYPE_CHECKING:
     classes_=Array("label", "n_classes", same="classes"),
     model_=Part(FittedForest, "n_features", "n_classes", "classes"),
     calibration_=Calibration,
+    conformal_=Optional(Part(ConformalRows, "n_classes"), may_be_missing=True),
     n_jobs=Optional(Integral),
 )
-class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, TreeParameters):
+class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, TreeParameters):
     """Base class of the classifiers made of nested dichotomies.
 
     A subclass declares its parameters; everything fitted is in `model_`.
     """
 
-    classes_: LabelArray
-    model_: FittedForest
     learner_: str
     calibration_: Calibration
 
@@ -92,7 +94,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
             raise
 
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
-        for name in ("estimator_", "learner_nll_"):  # of an earlier fit
+        for name in ("estimator_", "learner_nll_", "conformal_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         plan = Plan.of(self)
         rows = self._validated(X, y, sample_weight)
@@ -212,27 +214,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         labels: LabelArray = self.classes_[self.model_.most_probable(X, self.n_jobs)]
         return labels
 
-    def predict_top_k(self, X: Matrix, k: int = 5) -> tuple[LabelArray, FloatArray]:
-        """The most probable classes of each row and their probabilities, the most probable first.
-
-        It holds no more than a few thousand rows of class probabilities at a time, however many rows there
-        are.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_rows, n_features)
-        k : int, default=5
-            How many; all of them where there are fewer classes.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_rows, k)
-        proba : ndarray of shape (n_rows, k)
-        """
-        k, X = check_whole(k, "k"), self.validated_rows(X)
-        codes, log_proba = self.model_.top_k(X, min(k, len(self.classes_)), self.n_jobs)
-        labels: LabelArray = self.classes_[codes]
-        return labels, np.exp(log_proba, out=log_proba)
+    # ------------------------------------------------------------------ report and files
 
     def report(
         self,
@@ -288,9 +270,28 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         """
         check_is_fitted(self)
         check_indices(X)
-        X = validate_data(self, X, reset=False, **self._accepted())
+        accepted = self._accepted()
+        if not self._is_valid(X, accepted):
+            X = validate_data(self, X, reset=False, **accepted)
         check_magnitude(X)
         return X
+
+    def _is_valid(self, X: Matrix, accepted: dict[str, Any]) -> bool:
+        """True if `validate_data` would return these rows as they are; it takes longer than most searches."""
+        if hasattr(self, "feature_names_in_") or getattr(X, "shape", None) is None or len(X.shape) != 2:
+            return False
+        if type(X) is np.ndarray:
+            values = X if X.flags.c_contiguous else None
+        else:
+            is_csr = accepted["accept_sparse"] and type(X) in (csr_array, csr_matrix)
+            values = X.data if is_csr and X.has_canonical_format else None
+        return (
+            values is not None
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and X.dtype in accepted["dtype"]
+            and bool(np.isfinite(values.sum()))
+        )
 
     # ------------------------------------------------------------------ fitted attributes
 

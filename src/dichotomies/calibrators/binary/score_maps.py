@@ -135,14 +135,23 @@ class ScoreMaps:
             raise ValueError(f"Scores must have a column for each of {len(self)} maps; got {scores.shape}.")
         if scores.dtype != np.float64 or not scores.flags.c_contiguous:
             raise ValueError("Scores are replaced in place, so they must be float64 and C-contiguous.")
-        apply_to_columns.when(self._is_small(len(scores), scores.size))(*self._flat, scores)
+        apply_to_columns.when(self._is_small(len(scores), scores.size))(*self.flat, scores)
 
     def apply_segments(self, segments: Segments) -> FloatArray:
         """Return the calibrated log-odds (n,) of the segments' scores; segment k belongs to map k."""
         if len(segments) != len(self):
             raise ValueError(f"There are {len(self)} maps, but {len(segments)} segments.")
         out = segments.scores.copy()
-        apply_to_segments.when(self._is_small(segments.longest, len(out)))(*self._flat, segments.offsets, out)
+        apply_to_segments.when(self._is_small(segments.longest, len(out)))(*self.flat, segments.offsets, out)
+        return out
+
+    def apply_pairs(self, scores: FloatArray, which: IntArray) -> FloatArray:
+        """Return calibrated log-odds of scores (n,); ``scores[i]`` belongs to map ``which[i]``."""
+        order = np.argsort(which, kind="stable")
+        offsets = np.searchsorted(which[order], np.arange(len(self) + 1))
+        sorted_scores, out = scores[order], np.empty(len(scores))
+        apply_to_segments.when(self._is_small(len(scores), len(scores)))(*self.flat, offsets, sorted_scores)
+        out[order] = sorted_scores
         return out
 
     def where(self, chosen: BoolArray, other: ScoreMaps) -> ScoreMaps:
@@ -178,7 +187,8 @@ class ScoreMaps:
         return is_small(n_rows, 2e-5 * len(self) + 1e-7 * n_scores, is_answer=True)
 
     @property
-    def _flat(
+    def flat(
         self,
     ) -> tuple[npt.NDArray[np.int8], FloatArray, IntArray, FloatArray, FloatArray]:
+        """Kinds, parameters and knots in the order that kernels take them."""
         return self.kinds, self.parameters, self.knot_offsets, self.knot_scores, self.knot_probabilities

@@ -140,6 +140,10 @@ class MulticlassCalibrator(BaseEstimator, ABC):
     def fit_rows(self, rows: CalibrationRows) -> None:
         """Set the fitted attributes, and `n_iter_` and `converged_` for iterative fits."""
 
+    def slope_and_bias(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return w and b (n_classes,) if the probabilities are proportional to ``exp(w log p + b)``."""
+        return None
+
     @abstractmethod
     def scores(self, x: FloatArray) -> FloatArray:
         """Return calibrated log-probabilities up to a constant per row; `x` may be overwritten."""
