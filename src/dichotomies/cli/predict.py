@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import typer
 
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import batch_rows, load_model
+from dichotomies.cli.inputs import Source, batch_rows, check_not_read, load_model, reads_a_file
 from dichotomies.cli.printing import plural, print_json, tell
 
 if TYPE_CHECKING:
@@ -20,9 +21,10 @@ _STDOUT = "-"
 
 
 @in_a_sentence
+@reads_a_file
 def predict(
     model: options.Model,
-    data: options.Data,
+    source: Source,
     output: Annotated[
         str,
         typer.Option("--output", "-o", help="A .csv, .tsv or .parquet file; - is standard output, as CSV."),
@@ -39,8 +41,6 @@ def predict(
     ] = None,
     jobs: options.Jobs = None,
     trust: options.Trust = None,
-    format: options.Format = None,  # noqa: A002
-    delimiter: options.Delimiter = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
@@ -52,13 +52,15 @@ def predict(
     """
     if json and output == _STDOUT:
         raise typer.BadParameter("say where the predictions go (--output)", param_hint="--json")
-    from dichotomies.tables import open_table, open_writer
+    from dichotomies.tables import open_writer
+
+    if output != _STDOUT:
+        check_not_read(Path(output), source.path, model)
 
     begun, done = time.monotonic(), 0
     fitted = load_model(model, jobs, trust)
-    batches = open_table(data, format, delimiter).batches(
-        fitted.columns(id=id), batch_rows(len(fitted.classes_))
-    )
+    columns = fitted.columns(id=id, first_id=source.first_id)
+    batches = source.opened().batches(columns, batch_rows(len(fitted.classes_)))
     with open_writer(output) as writer:
         for rows in predictions(fitted, batches, id, None if every else top_k, min_probability):
             writer.write(rows)

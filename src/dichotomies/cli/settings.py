@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dichotomies._common.suggestions import did_you_mean
 from dichotomies.cli.estimators import estimator_named, summaries
+from dichotomies.cli.references import is_sparse
 from dichotomies.training.parameters import EnsembleParameters, TreeParameters, declarations
 
 if TYPE_CHECKING:
@@ -68,6 +69,12 @@ class Settings:
             )
         return self
 
+    @property
+    def tree_file(self) -> Path | None:
+        """The file with the tree, if the structure is one."""
+        structure = str(self.values.get("structure", ""))
+        return Path(structure) if structure.endswith(".json") else None
+
     def estimator_for(self, *, sparse: bool) -> Any:
         """Return the base learner."""
         return estimator_named(self.estimator, self.param, sparse=sparse)
@@ -79,7 +86,7 @@ class Settings:
         values = {OPTIONS[name].name: _READERS.get(name, _or_none)(v) for name, v in self.values.items()}
         if "structure" in values:
             values["structure"] = _structure(values["structure"], text_labels=table.labels.dtype.kind == "U")
-        values["estimator"] = self.estimator_for(sparse=bool(table.texts) or hasattr(table.X, "indptr"))
+        values["estimator"] = self.estimator_for(sparse=is_sparse(table))
         values |= {"n_jobs": n_jobs, "random_state": self.seed, "verbose": verbose}
         if self.trees == 1:
             return NestedDichotomyClassifier(**values)
