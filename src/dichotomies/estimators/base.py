@@ -13,6 +13,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dichotomies._common.features import check_indices, check_magnitude
+from dichotomies._common.labels import plain_labels
 from dichotomies._common.parallel import Context, say
 from dichotomies._common.weights import row_weights
 from dichotomies.inference.fitted import FittedForest
@@ -94,7 +96,9 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
 
     def _validated(self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
         """Check the rows and set `classes_`."""
-        X, y = validate_data(self, X, y, **self._accepted())
+        check_indices(X)
+        X, y = validate_data(self, X, plain_labels(y), **self._accepted())
+        check_magnitude(X)
         if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
             check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -249,7 +253,10 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         ndarray or CSR matrix
         """
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._accepted())
+        check_indices(X)
+        X = validate_data(self, X, reset=False, **self._accepted())
+        check_magnitude(X)
+        return X
 
     # ------------------------------------------------------------------ fitted attributes
 
