@@ -9,10 +9,12 @@ import typer
 from dichotomies.cli import options
 from dichotomies.cli.cross_validation import METRICS, Maker, Scores, folds_of, score, warm_up
 from dichotomies.cli.failures import in_a_sentence, sentence
-from dichotomies.cli.inputs import Source, label_of, reads_a_file, toml_of, training_columns
+from dichotomies.cli.inputs import label_of
 from dichotomies.cli.printing import plural, print_json, print_table
 from dichotomies.cli.references import references as references_of
+from dichotomies.cli.roles import toml_of, training_columns
 from dichotomies.cli.settings import Settings, SettingsError, check_name, pairs_of
+from dichotomies.cli.source import Source, reads_a_file
 
 EXAMPLE = (
     "Example: dichotomies compare titles.csv --label code --text title --config 'plain: external=none' "

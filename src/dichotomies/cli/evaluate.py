@@ -9,8 +9,9 @@ import typer
 
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import Source, batch_rows, label_of, load_model, reads_a_file
+from dichotomies.cli.inputs import batch_rows, label_of, load_model
 from dichotomies.cli.printing import plural, print_json
+from dichotomies.cli.source import Source, reads_a_file
 
 if TYPE_CHECKING:
     from dichotomies.metrics import Evaluation

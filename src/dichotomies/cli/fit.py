@@ -11,16 +11,11 @@ import typer
 from dichotomies._common.atomic_files import check_place
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import (
-    Source,
-    check_not_read,
-    label_of,
-    reads_a_file,
-    roles_in_words,
-    training_columns,
-)
+from dichotomies.cli.inputs import check_not_read, label_of
 from dichotomies.cli.printing import plural, print_json, size_of
+from dichotomies.cli.roles import roles_in_words, training_columns
 from dichotomies.cli.settings import NONE, OF_ENSEMBLES, OPTIONS, Settings, pairs_of
+from dichotomies.cli.source import Source, reads_a_file
 from dichotomies.cli.trees import facts_of_trees, trees_in_words
 from dichotomies.training.parameters import Declaration
 

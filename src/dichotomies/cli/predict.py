@@ -10,8 +10,9 @@ import typer
 
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import Source, batch_rows, check_not_read, load_model, reads_a_file
+from dichotomies.cli.inputs import batch_rows, check_not_read, load_model
 from dichotomies.cli.printing import plural, print_json, tell
+from dichotomies.cli.source import Source, reads_a_file
 
 if TYPE_CHECKING:
     from dichotomies.tables import Table, TableModel

@@ -1,6 +1,7 @@
 """Flat classifiers that `dichotomies compare` adds as references, each calibrated like the others."""
 
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -51,9 +52,8 @@ def _boosting(table: "Table", n_jobs: int | None) -> Any:  # noqa: ARG001
 
 
 def _lightgbm(table: "Table", n_jobs: int | None) -> Any:  # noqa: ARG001
-    from lightgbm import LGBMClassifier
-
-    return _calibrated(LGBMClassifier(verbose=-1, random_state=0, n_jobs=n_jobs))
+    lightgbm = import_module("lightgbm")
+    return _calibrated(lightgbm.LGBMClassifier(verbose=-1, random_state=0, n_jobs=n_jobs))
 
 
 def _calibrated(estimator: Any) -> Any:

@@ -11,8 +11,9 @@ from dichotomies._common.atomic_files import check_place
 from dichotomies.cli import options
 from dichotomies.cli.evaluate import read_truth
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import Source, check_not_read, label_of, load_model, reads_a_file
+from dichotomies.cli.inputs import check_not_read, label_of, load_model
 from dichotomies.cli.printing import plural, print_json, size_of, tell
+from dichotomies.cli.source import Source, reads_a_file
 
 EXAMPLE = "Example: dichotomies report titles.model test.csv --examples title --output titles.html"
 

@@ -107,7 +107,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         labels = np.asarray(y)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if _is_fitted(self.estimator):
-            vars(self).pop("estimator_", None)
+            self.__dict__.pop("estimator_", None)
             log_proba, labels = self._uncalibrated(X), _known(labels, self.estimator.classes_)
         else:
             log_proba, rows = self._cross_fit(X, labels, weight)

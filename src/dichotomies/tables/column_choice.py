@@ -86,7 +86,7 @@ class Choice:
 def chosen(columns: Columns, schema: Any, file: TableFile) -> Choice:
     """Select the columns; raise if one is missing or not numeric."""
     types = dict(zip(schema.names, schema.types, strict=True))
-    _check_roles(columns, types, file)
+    check_roles(columns, types, file)
     taken = {*columns.named(), *columns.ignore}
     features = columns.features
     if features is None:
@@ -100,7 +100,7 @@ def chosen(columns: Columns, schema: Any, file: TableFile) -> Choice:
     return Choice(columns, features, types, file)
 
 
-def _check_roles(columns: Columns, types: dict[str, Any], file: TableFile) -> None:
+def check_roles(columns: Columns, types: dict[str, Any], file: TableFile) -> None:
     """Raise if a column does not exist or is named by two options."""
     found: dict[str, str] = {}
     for name, option in columns.roles():

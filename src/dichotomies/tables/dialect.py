@@ -113,15 +113,22 @@ def _delimiter_of(text: str, default: str) -> str:
         lengths = [len(row) for row in _rows(text, mark)] or [1]
         return len(set(lengths)) == 1 and lengths[0] > 1, lengths[0], mark == default
 
-    return max([default, *_DELIMITERS], key=quality)
+    best: str = max([default, *_DELIMITERS], key=quality)
+    return best
 
 
 def _decimal_of(text: str, delimiter: str) -> str:
-    """Return a comma if numbers are written with one, and none with a point."""
+    """Return a comma if numbers are written with one, and none with a point.
+
+    Between commas, numbers such as "1,234" are not taken for fractions: they may be thousands.
+    """
     cells = [cell for row in _rows(text, delimiter)[1:] for cell in row]
     if any(_WITH_POINT.fullmatch(cell) for cell in cells):
         return "."
-    return "," if any(_WITH_COMMA.fullmatch(cell) for cell in cells) else "."
+    commas = [cell for cell in cells if _WITH_COMMA.fullmatch(cell)]
+    if delimiter == "," and all(len(cell.strip().partition(",")[2]) == 3 for cell in commas):
+        return "."
+    return "," if commas else "."
 
 
 @contextmanager

@@ -57,7 +57,7 @@ class NumberFeatures:
         scale = np.ones(X.shape[1])
         if scaled:
             scale = StandardScaler(with_mean=False).fit(X, sample_weight=weight).scale_
-        return cls(fill, np.where(np.isfinite(scale), scale, 1.0), np.isnan(X).any(axis=0))
+        return cls(fill, np.where(np.isfinite(scale), scale, 1.0), np.asarray(np.isnan(X).any(axis=0)))
 
     @property
     def n_features(self) -> int:
@@ -71,7 +71,7 @@ class NumberFeatures:
         for column in range(n):
             values = X[:, column]
             out[:, column] = np.where(np.isnan(values), self.fill[column], values) / self.scale[column]
-        for place, column in enumerate(np.flatnonzero(self.has_gaps), n):
+        for place, column in enumerate(np.flatnonzero(self.has_gaps).tolist(), n):
             out[:, place] = np.isnan(X[:, column])
         return out
 

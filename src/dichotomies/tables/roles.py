@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dichotomies.tables.column_choice import check_roles
 from dichotomies.tables.dates import date_formats
 from dichotomies.tables.errors import TableFileError, listing, pyarrow
 from dichotomies.tables.table import MISSING
@@ -57,6 +58,7 @@ def with_roles(columns: Columns, file: ColumnFile) -> Columns:
     """
     schema = file.schema()
     types = dict(zip(schema.names, schema.types, strict=True))
+    check_roles(columns, types, file)
     named = {name: option.removeprefix("--") for name, option in columns.roles()}
     found = {name: Found(name, _NAMED[role], "as told") for name, role in named.items() if role in _NAMED}
     open_names = [name for name in types if name not in named]
