@@ -71,12 +71,16 @@ def _calibration(classifier: Any) -> dict[str, str]:
     fitted = getattr(classifier, "calibration_", None)
     if fitted is None:
         return {}
-    member = {"member": _member(classifier)} if hasattr(classifier, "member_calibration") else {}
+    member = {}
+    if hasattr(classifier, "member_calibration"):
+        member["member"] = " ".join(str(classifier.member_calibration or NONE).split())
     return {"internal": fitted.internal, **member, "external": fitted.external}
 
 
-def member_calibration(classifier: Any) -> str:
-    return " ".join(str(classifier.member_calibration or NONE).split())
+def _comparison(classifier: Any) -> str | None:
+    """Return the sentence on the choice of calibration, if there was one."""
+    calibration = getattr(classifier, "calibration_", None)
+    return str(calibration) if calibration is not None and calibration.nll else None
 
 
 def _in_words(name: str, value: Any) -> str:

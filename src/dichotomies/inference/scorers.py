@@ -33,6 +33,10 @@ class GivenScores:
         """Return a copy of the log-odds."""
         return X.copy()
 
+    def pair_log_odds(self, X: FloatArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Log-odds of row ``rows[i]`` at node ``nodes[i]``."""
+        return X[rows, nodes]
+
 
 @savable("calibrated-scorer", scorer=SCORER, maps=Part(ScoreMaps, n_maps="n_nodes"), bound=Real)
 @dataclass(frozen=True)

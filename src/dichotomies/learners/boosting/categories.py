@@ -112,7 +112,7 @@ def _plain(column: Any) -> list[Any]:
 
 def _distinct(column: Any) -> LabelArray:
     """Values of a column that occur, sorted."""
-    known = {value for value in _plain(column) if value is not None and value == value}  # noqa: PLR0124
+    known = {value for value in _plain(column) if value is not None and value == value}
     distinct: LabelArray = np.unique(np.array(list(known)))
     return distinct
 
