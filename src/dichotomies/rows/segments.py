@@ -30,6 +30,8 @@ class Segments:
         Node k's rows are ``offsets[k]`` up to, not including, ``offsets[k + 1]``.
     weights : array of shape (n,), optional
         Weights >= 0 of the rows: weight 2 is equivalent to two copies of the row.
+    groups : integer array of shape (m,), optional
+        Groups of nodes from 0 on, such as their depths, for calibrators that fit all nodes together.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class Segments:
     targets: BoolArray
     offsets: IntArray
     weights: FloatArray | None = None
+    groups: IntArray | None = None
 
     def __post_init__(self) -> None:
         self._set("scores", np.ascontiguousarray(self.scores, dtype=np.float64))
@@ -99,7 +102,7 @@ class Segments:
         """Return the same segments with only the rows where `rows` is True."""
         offsets = np.concatenate([[0], np.cumsum(self.count(rows))])
         weights = None if self.weights is None else self.weights[rows]
-        return Segments(self.scores[rows], self.targets[rows], offsets, weights)
+        return Segments(self.scores[rows], self.targets[rows], offsets, weights, self.groups)
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Return the weighted sum of `values`, one per row, over each segment."""

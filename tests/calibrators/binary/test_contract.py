@@ -79,6 +79,8 @@ def test_answers_do_not_fall_as_scores_rise(name, rng):
 def test_all_nodes_together_equal_each_alone_bit_for_bit(name, rng):
     segments = mixed(rng, weighted=True)
     calibrator = BINARY.create(name)
+    if not calibrator.nodes_are_independent:
+        pytest.skip("fits all nodes together")
     together = answers(calibrator.fit_segments(segments), GRID)
     for k in range(len(segments)):
         assert np.array_equal(together[:, k], answers(calibrator.fit_segments(part(segments, k)), GRID)[:, 0])
@@ -87,6 +89,8 @@ def test_all_nodes_together_equal_each_alone_bit_for_bit(name, rng):
 @every_calibrator_of_one_node
 def test_cross_fitting_does_not_look_at_neighbours(name, rng):
     segments = mixed(rng)
+    if not BINARY.get(name).nodes_are_independent:
+        pytest.skip("fits all nodes together")
     together = cross_fitted_nll(BINARY.create(name), segments)
     alone = [cross_fitted_nll(BINARY.create(name), part(segments, k))[0] for k in range(len(segments))]
     assert np.array_equal(together, alone)
@@ -184,7 +188,8 @@ def test_calibrators_clone_and_refuse_in_sentences(name):
 @pytest.mark.parametrize("only", [0, 1, False, True])
 def test_one_side_alone_gives_a_likely_but_uncertain_answer(name, only):
     p = BINARY.create(name).fit([0.5, 1.0, 2.0], [only] * 3).predict_proba([0.7])[0, int(only)]
-    if name not in ("auto", "temperature"):  # auto does not calibrate 3 rows; a factor cannot move 0
+    # auto does not calibrate 3 rows; a factor cannot move 0; what is shrunk takes more rows to move
+    if name not in ("auto", "temperature", "shrunk-platt"):
         assert 0.6 < p < 1
     assert 0 < p < 1
 

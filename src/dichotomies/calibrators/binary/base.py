@@ -41,6 +41,9 @@ class BinaryCalibrator(BaseEstimator, ABC):
 
     is_monotone: ClassVar[bool] = True
 
+    #: True if a node's map depends on the scores of that node alone.
+    nodes_are_independent: ClassVar[bool] = True
+
     @abstractmethod
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once.
