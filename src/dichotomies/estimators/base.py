@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     learner_=str,
     estimator_=Optional(Such(is_classifier, "is a classifier"), may_be_missing=True),
     learner_nll_=Optional(dict, may_be_missing=True),
+    structure_=Optional(str, may_be_missing=True),
     n_features_in_=Size("n_features"),
     feature_names_in_=Optional(Array("label", "n_features"), may_be_missing=True),
     classes_=Array("label", "n_classes", same="classes"),
@@ -60,6 +61,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
     classes_: LabelArray
     model_: FittedForest
     learner_: str
+    structure_: str | None
 
     # ------------------------------------------------------------------ training
 
@@ -96,7 +98,11 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         plan, described = self._with_learner(plan, node_rows)
         if context.verbose:
             say(described)
-        forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng)
+        notes: list[str] = []
+        forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng, notes)
+        self.structure_ = "; ".join(notes) or None
+        if context.verbose and self.structure_:
+            say(self.structure_)
         self.model_ = train(plan, forest, node_rows, context)
         self.learner_ = described
         return self
