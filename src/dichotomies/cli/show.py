@@ -58,6 +58,7 @@ def _facts(model: "TableModel", path: Path) -> dict[str, Any]:
         "label": model.label,
         "classifier": " ".join(repr(classifier).split()),
         "learner": getattr(classifier, "learner_", None),
+        "structure": getattr(classifier, "structure_", None),
         **facts_of_trees(classifier),
         "pooling": getattr(classifier, "pooling", None),
         "calibration": _calibration(classifier),

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     learner_=str,
     estimator_=Optional(Such(is_classifier, "is a classifier"), may_be_missing=True),
     learner_nll_=Optional(dict, may_be_missing=True),
+    structure_=Optional(str, may_be_missing=True),
     n_features_in_=Size("n_features"),
     feature_names_in_=Optional(Array("label", "n_features"), may_be_missing=True),
     classes_=Array("label", "n_classes", same="classes"),
@@ -66,6 +67,7 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
     """
 
     learner_: str
+    structure_: str | None
     calibration_: Calibration
 
     # ------------------------------------------------------------------ training
@@ -103,7 +105,11 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         plan, described = self._with_learner(plan, node_rows)
         if context.verbose:
             say(described)
-        forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng)
+        notes: list[str] = []
+        forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng, notes)
+        self.structure_ = "; ".join(notes) or None
+        if context.verbose and self.structure_:
+            say(self.structure_)
         self.model_, self.calibration_ = train(plan, forest, node_rows, context)
         if context.verbose:
             say(f"calibration: {self.calibration_}")

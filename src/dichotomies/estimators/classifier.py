@@ -51,6 +51,8 @@ class NestedDichotomyClassifier(DichotomyEstimator):
         The estimator that was chosen; only where `estimator` names none.
     learner_nll_ : dict of str to float
         Out-of-fold NLL of every candidate for it, by name.
+    structure_ : str or None
+        Trees that were compared and why one was chosen; None where none were.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)

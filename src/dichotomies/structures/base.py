@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -55,10 +55,13 @@ class GrowingTask:
         Features (None where only classes are counted), classes and weights.
     judge : TreeJudge or None
         Scores trees with the base learner that will be trained on them; None without a base learner.
+    notes : list of str
+        Sentences about choices made, for the user; structures add to it.
     """
 
     rows: Rows
     judge: TreeJudge | None = None
+    notes: list[str] = field(default_factory=list)
 
     @property
     def features(self) -> Matrix:

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from dichotomies.training.plan import Plan
 
 
-def grow(plan: Plan, rows: Rows, judge: TreeJudge, rng: Any) -> Forest:
-    """Grow one tree or several, each on a random share of the features."""
+def grow(plan: Plan, rows: Rows, judge: TreeJudge, rng: Any, notes: list[str] | None = None) -> Forest:
+    """Grow one tree or several, each on a random share of the features; `notes` receives remarks."""
     assert plan.structure is not None
+    notes = [] if notes is None else notes
     trees = [
-        plan.structure.grow_from(GrowingTask(_with_some_features(rows, plan.max_features, rng), judge), rng)
+        plan.structure.grow_from(
+            GrowingTask(_with_some_features(rows, plan.max_features, rng), judge, notes), rng
+        )
         for _ in range(plan.n_estimators)
     ]
     forest = Forest.of(trees, shared=not plan.bootstrap)

@@ -127,7 +127,7 @@ class ScaledLogisticLearner(LogisticLearner):
     Folds share the scale of all rows, which depends on features but not on labels.
     """
 
-    nodes_are_independent = False  # all rows have a part in the scale
+    equals_clones = False  # which would standardise anew at every node
     trains: ClassVar = {"scaled-logistic": ScaledLogisticRegression}
 
     @property
