@@ -75,8 +75,15 @@ def _calibration(classifier: Any) -> dict[str, str]:
     return {"internal": fitted.internal, **member, "external": fitted.external}
 
 
-def member_calibration(classifier: Any) -> str:
+def _member(classifier: Any) -> str:
+    """Return the calibration of each tree of an ensemble, on one line."""
     return " ".join(str(classifier.member_calibration or NONE).split())
+
+
+def _comparison(classifier: Any) -> str | None:
+    """Return the sentence about the choice of the calibration, where it was not given."""
+    calibration = getattr(classifier, "calibration_", None)
+    return str(calibration) if calibration is not None and calibration.nll else None
 
 
 def _in_words(name: str, value: Any) -> str:
