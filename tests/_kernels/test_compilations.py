@@ -108,7 +108,7 @@ for file in sorted(Path({str(tmp_path)!r}).glob("*.model")):
 LARGE = {
     "dense logistic regression": (
         "fit((X, y), LogisticRegression(), structure='random')",
-        {"newton.axes.train_along_axes": 1},
+        {"newton.axes.train_along_axes": 1, "score_maps.apply_to_columns": 1},
     ),
     "the same rows, however they are stored": (
         """

@@ -119,7 +119,7 @@ def test_next_nat_orders_nodes_and_recalibration_never_recovers_more_than_there_
 def test_nodes_that_are_too_sure_have_most_to_recover(digits):
     X, y = digits
     params = {"random_state": 0, "external_calibration": None}
-    raw = NestedDichotomyClassifier(GaussianNB(), **params).fit(X[:900], y[:900])
+    raw = NestedDichotomyClassifier(GaussianNB(), internal_calibration=None, **params).fit(X[:900], y[:900])
     calibrated = NestedDichotomyClassifier(GaussianNB(), internal_calibration="isotonic", **params)
     calibrated.fit(X[:900], y[:900])
     before, after = (ledger(clf, X[900:], y[900:]) for clf in (raw, calibrated))

@@ -309,7 +309,8 @@ def test_the_calibrator_of_the_pool_sees_what_member_calibrators_say_of_rows_the
 @pytest.mark.parametrize("member", [None, "vector"])
 def test_where_no_row_can_be_held_out_nothing_is_calibrated(rng, member):
     X, y = rng.normal(size=(20, 3)), np.arange(20)
-    clf = NestedDichotomyEnsemble(GaussianNB(), member_calibration=member, n_estimators=2).fit(X, y)
+    params = {"member_calibration": member, "calibration_size": 0.1, "n_estimators": 2}
+    clf = NestedDichotomyEnsemble(GaussianNB(), **params).fit(X, y)
     assert clf.external_calibrator_ is None
     assert clf.member_calibrators_ in ([], [None, None])
     np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)

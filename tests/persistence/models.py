@@ -71,7 +71,12 @@ def rows_for(name):
 @cache
 def model(name, **params):
     """A fitted classifier; `params` as of the classifier."""
-    given = {"random_state": 0, "learner": "clones" if name.startswith("clones") else "auto"} | params
+    given = {"random_state": 0, "learner": "clones" if name.startswith("clones") else "auto"}
+    given |= {
+        "internal_calibration": None,
+        "external_calibration": "vector",
+        "calibration_size": 0.1,
+    } | params
     return NestedDichotomyClassifier(ESTIMATORS[name], **given).fit(*rows_for(name))
 
 

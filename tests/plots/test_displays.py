@@ -41,7 +41,10 @@ def _close_figures():
 def scored(digits):
     X, y = digits
     clf = NestedDichotomyClassifier(
-        GaussianNB(var_smoothing=1e-2), internal_calibration="platt", random_state=0
+        GaussianNB(var_smoothing=1e-2),
+        internal_calibration="platt",
+        external_calibration="vector",
+        random_state=0,
     )
     return clf.fit(X[:900], y[:900]), X[900:], y[900:]
 
@@ -266,7 +269,7 @@ def test_colours_that_there_are_not_are_refused(scored, digits):
     X, y = digits
     with pytest.raises(ValueError, match="'nll', 'internal_gain', 'recoverable', got 'red'"):
         LedgerDisplay.from_estimator(*scored, colour="red")
-    plain = NestedDichotomyClassifier(GaussianNB()).fit(X, y)
+    plain = NestedDichotomyClassifier(GaussianNB(), internal_calibration=None).fit(X, y)
     with pytest.raises(ValueError, match="has no internal calibration"):
         LedgerDisplay.from_estimator(plain, X, y, colour="internal_gain")
 

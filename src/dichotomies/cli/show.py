@@ -78,8 +78,10 @@ def _calibration(classifier: Any) -> dict[str, str]:
     return {"internal": fitted.internal, **member, "external": fitted.external}
 
 
+
+
 def _comparison(classifier: Any) -> str | None:
-    """Return the sentence on the choice of calibration, if there was one."""
+    """Return the sentence about the choice of the calibration, where it was not given."""
     calibration = getattr(classifier, "calibration_", None)
     return str(calibration) if calibration is not None and calibration.nll else None
 

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 #: Rows up to which there are more folds: training is quick, and models of the folds are closer to the final.
-_FEW_ROWS, _FOLDS, _FOLDS_OF_FEW = 5_000, 3, 5
+_FEW_ROWS, _FOLDS, _FOLDS_OF_FEW = 1_000, 3, 5
 
 
 def fold_count(n_rows: int, n_classes: int) -> int:
-    """Number of folds for so many rows: 5, or 3 beyond 5,000 rows; no more than a class has rows on average.
+    """Number of folds for so many rows: 5, or 3 beyond 1,000 rows; no more than a class has rows on average.
 
     With more folds than rows of a class, models of the folds would miss a row of some classes only, those of
     the rows that they are to score.

@@ -151,7 +151,7 @@ class TreeParameters:
         "auto",
         '"auto", int, splitter or iterable of (train, test)',
         """Folds of internal calibration and of "cross-fit", the same for all trees. "auto" is 5, or 3 beyond
-        5,000 rows, and no more than a class has rows on average. Classes with fewer rows than folds are
+        1,000 rows, and no more than a class has rows on average. Classes with fewer rows than folds are
         allowed.""",
         Option("cv", "Folds of internal calibration.", "N", int, least=2),
     )
