@@ -12,6 +12,24 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray
 
 
+#: Weights are counts; more rows than this are not told apart, and their logarithms stay away from 1.
+MOST_ROWS = 1e12
+
+
+def bounded_counts(weights: FloatArray) -> FloatArray:
+    """Scale weights down so that they sum to at most `MOST_ROWS`; usual ones are returned as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies._common.weights import bounded_counts
+    >>> bounded_counts(np.array([1e300, 5e299]))
+    array([5.0e+11, 2.5e+11])
+    """
+    largest, bound = weights.max(initial=0.0), MOST_ROWS / max(len(weights), 1)
+    return weights if largest <= bound else weights * (bound / largest)
+
+
 def row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
     """Validate sample weights: one per row, finite, not negative, and not all zero; ones by default.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -67,6 +68,7 @@ class Auto(BinaryCalibrator):
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
+        segments = replace(segments, weights=segments.counts)
         has_weight = segments.row_weights > 0
         smaller_side = np.minimum(
             segments.count(segments.targets & has_weight), segments.count(~segments.targets & has_weight)

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.registry import Registry
-from dichotomies._common.weights import row_weights
+from dichotomies._common.weights import bounded_counts, row_weights
 from dichotomies.calibrators.multiclass._rows import CalibrationRows, normalise, normalised, row_blocks
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import Size, declares, expect
@@ -72,7 +72,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         """
         raw = np.ascontiguousarray(checked_log_proba(log_proba))
         codes = _codes(y, raw, classes)
-        rows = CalibrationRows.read(raw, codes, row_weights(sample_weight, len(raw)))
+        rows = CalibrationRows.read(raw, codes, bounded_counts(row_weights(sample_weight, len(raw))))
         return self.fit_on(rows)
 
     def fit_on(self, rows: CalibrationRows) -> MulticlassCalibrator:
