@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dichotomies._common.weights import MOST_ROWS, bounded_counts
+from dichotomies._common.weights import LEAST_WEIGHT, MOST_ROWS, bounded_counts
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import FARTHEST, losses, segment_sums
 from dichotomies._kernels.sorting import sort_segments
@@ -82,8 +82,8 @@ class Segments:
 
     @cached_property
     def counts(self) -> FloatArray:
-        """The weight of each row, scaled down in segments whose weights could sum to more than `MOST_ROWS`."""
-        if self.row_weights.max(initial=0.0) <= MOST_ROWS / max(self.longest, 1):
+        """The weight of each row, scaled in segments where weights are huge or tiny: see `bounded_counts`."""
+        if self.weights is None or _are_usual(self.weights, self.longest):
             return self.row_weights
         parts = np.split(self.row_weights, self.offsets[1:-1])
         return np.concatenate([bounded_counts(part) for part in parts])
@@ -114,6 +114,14 @@ class Segments:
     def sums(self, values: FloatArray) -> FloatArray:
         """Return the weighted sum of `values`, one per row, over each segment."""
         return segment_sums(values, self.row_weights, self.offsets)
+
+
+def _are_usual(weights: FloatArray, longest: int) -> bool:
+    """Return True if no segment's weights need scaling."""
+    positive = weights[weights > 0.0]
+    return bool(
+        positive.max(initial=0.0) <= MOST_ROWS / max(longest, 1) and positive.min(initial=1.0) >= LEAST_WEIGHT
+    )
 
 
 def bounded(scores: FloatArray) -> FloatArray:

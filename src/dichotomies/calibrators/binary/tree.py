@@ -160,7 +160,8 @@ class CalibrationTree(BinaryCalibrator):
         node = self._leaf_of(_checked_features(X, len(flat), self.n_features_))
         slope, intercept, _ = self.maps_.parameters[node].T
         with np.errstate(over="ignore"):
-            return np.clip(slope * bounded(flat) + intercept, -LARGEST, LARGEST)
+            log_odds: FloatArray = np.clip(slope * bounded(flat) + intercept, -LARGEST, LARGEST)
+        return log_odds
 
     def predict_proba(self, scores: npt.ArrayLike, X: npt.ArrayLike | None = None) -> FloatArray:
         """Return the calibrated probabilities (n, 2) of the negative and the positive label."""
