@@ -125,7 +125,7 @@ def binary() -> dict[str, Method]:
     return (
         {"uncalibrated": uncalibrated}
         | {name: partial(our_binary, name) for name in BINARY.names()}
-        | {"betacal: abm": of_betacal, "venn-abers": of_venn_abers}
+        | {"betacal: abm": of_betacal, "venn-abers: VennAbers": of_venn_abers}
         | {f"netcal: {name}": partial(of_netcal, make) for name, make in theirs.items()}
         | {f"probmetrics: {name}": partial(of_probmetrics, name) for name in others}
     )

@@ -37,10 +37,27 @@ Gaussian naive Bayes (letter), a flat random forest (optdigits), flat multinomia
 tree of logistic regressions (reuters52), and another on 200 characters with about five calibration rows each
 (omniglot). Every method has its package's defaults. One-vs-rest methods calibrate each class against the
 others and normalise. Probabilities below 1e-15 are read as 1e-15, in the input of all methods and in their
-NLL. *ECE* is the mean over the datasets of the expected calibration error of the most probable class, in 20
-bins of equal width. *Time* is the geometric mean over the datasets of the
-processor time for fitting and predicting in one thread, relative to the method that has 1; kernels are
-compiled beforehand. "-": not run, since it takes minutes.
+NLL. *ECE* is the mean, over the datasets a method ran on, of the expected calibration error of the most
+probable class, in 20 bins of equal width. *Time* is the geometric mean over these datasets of the processor
+time for fitting and predicting in one thread, relative to the method that has 1; kernels are compiled
+beforehand. "-": not run, since it takes minutes. One division of the rows; differences in the third digit
+mean little.
+
+The tables below, read:
+
+- Our penalised `vector` has the lowest NLL of all on cifar100_probs and clinc150, and nearly on reuters52,
+  without tuning and whatever the number of rows per class. probmetrics' structured scaling is better on
+  letter and optdigits (matrix) and on omniglot (vector, by 2 %), and worse on the other three. On letter and
+  reuters52 our `dirichlet` is better than either, at 16 times the time.
+- A one-vs-rest method is rarely the best one with many classes. `smooth-isotonic` is worse than `isotonic`
+  there where classes have few rows (reuters52, omniglot), and `bbq` nearly everywhere.
+- For two classes the parametric methods, `isotonic` and `smooth-isotonic` are within about 2 % of each other
+  but for optdigits, which is nearly separated: Platt's targets, which keep our parameters finite, cost 5 %
+  there against plain maximum likelihood (betacal, netcal, probmetrics). `smooth-isotonic` is never worse than
+  `isotonic`; `bbq` has a higher NLL, and is better than netcal's on all sets but two.
+- Methods that answer 0 (isotonic regression and histograms of netcal and probmetrics, ENIR) pay for it in
+  NLL.
+- Ours are the fastest of their kind in nearly all cases; venn-abers' own package is as fast as our version.
 """
 
 BINARY_TEXT = """

@@ -9,6 +9,9 @@ from dichotomies._kernels.logistic import softplus
 
 AFFINE, BETA, LINEAR, STEPS, CUBIC, LINES, QUADRATIC = range(7)
 ROWS_AT_A_TIME = 64
+#: Scores beyond are read as this, so that squares and differences of scores are finite.
+FARTHEST = 1e100
+LARGEST = np.finfo(np.float64).max
 
 
 @kernel
@@ -89,7 +92,7 @@ def hermite(t: float, start: float, end: float, slope: float, end_slope: float) 
 @kernel
 def share_of_range(score: float, low: float, high: float) -> float:
     """Position of a score in a range: 0 at its lower end and 1 at the upper; 0 if the range is empty."""
-    return (score - low) / (high - low) if high > low else 0.0
+    return min(max((score - low) / (high - low), -FARTHEST), FARTHEST) if high > low else 0.0
 
 
 @kernel
@@ -105,18 +108,31 @@ def apply_quadratic(scores: FloatArray, ends: FloatArray, a: float, b: float, c:
 @apply_quadratic.plainly
 def _apply_quadratic(scores: FloatArray, ends: FloatArray, a: float, b: float, c: float) -> None:
     low, high = ends
-    t = (scores - low) / (high - low) if high > low else np.zeros(len(scores))
+    t = np.clip((scores - low) / (high - low), -FARTHEST, FARTHEST) if high > low else np.zeros(len(scores))
     inner = np.clip(t, 0.0, 1.0)
     beyond = a * np.minimum(t, 0.0) + b * np.maximum(t - 1.0, 0.0)
     scores[:] = 0.5 * (b * inner * inner - a * (1.0 - inner) ** 2) + c + beyond
 
 
 @kernel
+def bound(values: FloatArray, limit: float) -> None:
+    """Replace values beyond ±limit by ±limit."""
+    for i in range(len(values)):
+        values[i] = min(max(values[i], -limit), limit)
+
+
+@bound.plainly
+def _bound(values: FloatArray, limit: float) -> None:
+    np.clip(values, -limit, limit, out=values)
+
+
+@kernel
 def apply_one(
     kind: int, parameters: FloatArray, knots: FloatArray, probabilities: FloatArray, scores: FloatArray
 ) -> None:
-    """Replace scores by one map's log-odds."""
+    """Replace scores by one map's log-odds, which are finite."""
     a, b, c = parameters
+    bound(scores, FARTHEST)
     if kind == AFFINE:
         for i in range(len(scores)):
             scores[i] = a * scores[i] + b
@@ -129,6 +145,7 @@ def apply_one(
         apply_pairs(scores, kind, knots, probabilities)
     else:
         apply_knots(scores, kind == STEPS, knots, probabilities)
+    bound(scores, LARGEST)
 
 
 @apply_one.plainly
@@ -136,6 +153,7 @@ def _apply_one(
     kind: int, parameters: FloatArray, knots: FloatArray, probabilities: FloatArray, scores: FloatArray
 ) -> None:
     a, b, c = parameters
+    bound(scores, FARTHEST)
     if kind == AFFINE:
         scores[:] = a * scores + b
     elif kind == BETA:
@@ -146,6 +164,7 @@ def _apply_one(
         apply_pairs(scores, kind, knots, probabilities)
     else:
         apply_knots(scores, kind == STEPS, knots, probabilities)
+    bound(scores, LARGEST)
 
 
 @kernel

@@ -78,8 +78,6 @@ def _calibration(classifier: Any) -> dict[str, str]:
     return {"internal": fitted.internal, **member, "external": fitted.external}
 
 
-
-
 def _comparison(classifier: Any) -> str | None:
     """Return the sentence about the choice of the calibration, where it was not given."""
     calibration = getattr(classifier, "calibration_", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dichotomies._common.best_of import best_of
@@ -56,6 +57,7 @@ class Auto(BinaryCalibrator):
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Choose a method and calibrate many nodes with it; see `BinaryCalibrator`."""
+        segments = replace(segments, weights=segments.counts)
         losses = {name: self._losses(name, segments) for name in self.candidates}
         chosen = best_of(losses, segments.row_weights)
         if chosen == IDENTITY:

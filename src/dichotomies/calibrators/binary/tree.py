@@ -9,10 +9,11 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from dichotomies._kernels.calibration_tree import ROOM, grow, grow_on_scores
 from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.score_maps import LINES
+from dichotomies._kernels.score_maps import LARGEST, LINES
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator, both_sides, checked_scores
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.persistence.checks import Array, Part, Size, declares, expect
+from dichotomies.rows.segments import bounded
 
 if TYPE_CHECKING:
     from typing import Self
@@ -97,7 +98,7 @@ class CalibrationTree(BinaryCalibrator):
         offsets = np.empty(len(segments) + 1, np.intp)
         n_knots = 2 * np.minimum(segments.n_rows, ROOM // 2).sum()
         scores, values = np.empty(n_knots), np.empty(n_knots)
-        rows = segments.scores, segments.targets, segments.row_weights, segments.offsets
+        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         small = is_small(segments.longest, 4e-3 * len(segments) + 1e-5 * len(segments.scores))
         grow_on_scores.when(small)(*rows, *limits, offsets, scores, values)
         return ScoreMaps.knots(LINES, offsets, scores, values, "tree")
@@ -141,7 +142,7 @@ class CalibrationTree(BinaryCalibrator):
         tree = feature, threshold, left, lines
         seconds = 4e-3 + 3e-6 * X.size
         size = grow.when(is_small(len(X), seconds))(
-            X, rows.scores, rows.targets, rows.row_weights, *self._limits(), *tree
+            X, rows.scores, rows.targets, rows.counts, *self._limits(), *tree
         )
         self.feature_, self.threshold_, self.left_ = feature[:size], threshold[:size], left[:size]
         self.maps_ = ScoreMaps.affine(np.column_stack([lines[:size], np.zeros(size)]), "tree")
@@ -158,7 +159,8 @@ class CalibrationTree(BinaryCalibrator):
         flat = checked_scores(scores)
         node = self._leaf_of(_checked_features(X, len(flat), self.n_features_))
         slope, intercept, _ = self.maps_.parameters[node].T
-        log_odds: FloatArray = slope * flat + intercept
+        with np.errstate(over="ignore"):
+            log_odds: FloatArray = np.clip(slope * bounded(flat) + intercept, -LARGEST, LARGEST)
         return log_odds
 
     def predict_proba(self, scores: npt.ArrayLike, X: npt.ArrayLike | None = None) -> FloatArray:
