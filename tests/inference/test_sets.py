@@ -38,10 +38,13 @@ def _within_chance(n_held, n_rows, coverage, n_calibration=1500):
 @pytest.mark.parametrize("score", SCORES)
 def test_sets_hold_the_true_class_as_often_as_asked(fitted, score, coverage):
     X, y = _rows(np.random.default_rng(2), 2000)
-    sets = fitted.predict_set(X, coverage, score=score)
+    sets = fitted.predict_set(X, coverage, score=score, allow_empty=True)
     held = sum(label in labels for label, labels in zip(y, sets, strict=True))
     assert _within_chance(held, len(y), coverage)
-    assert np.array_equal([labels[0] for labels in sets], fitted.predict(X))
+    filled = fitted.predict_set(X, coverage, score=score)
+    for first, labels, other in zip(fitted.predict(X), sets, filled, strict=True):
+        assert other[0] == first
+        assert set(other) == {first, *labels}
 
 
 @pytest.mark.parametrize("by", GROUPS)

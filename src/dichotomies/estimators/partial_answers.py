@@ -160,7 +160,13 @@ class PartialAnswers:
         return self
 
     def predict_set(
-        self, X: Matrix, coverage: float = 0.9, *, score: str = "least-ambiguous", by: str = "all"
+        self,
+        X: Matrix,
+        coverage: float = 0.9,
+        *,
+        score: str = "least-ambiguous",
+        by: str = "all",
+        allow_empty: bool = False,
     ) -> list[LabelArray]:
         """Sets of classes that hold the true one with the given probability, after `calibrate_sets`.
 
@@ -177,11 +183,14 @@ class PartialAnswers:
         by : {"all", "class", "cluster"}, default="all"
             Rows that thresholds are computed from: all; those of each class, so that every class with enough
             rows is covered; or those of classes with similar scores, for long tails.
+        allow_empty : bool, default=False
+            Leave sets empty where no class is within its threshold. Otherwise the most probable class is in
+            every set, and the coverage is higher than asked for where that class alone is right more often.
 
         Returns
         -------
         list of ndarray
-            The labels of each row's set, the most probable first; never empty.
+            The labels of each row's set, the most probable first.
         """
         coverage = self._checked_coverage(coverage)
         if score not in SCORES:
@@ -190,7 +199,8 @@ class PartialAnswers:
             raise ValueError(f"by must be one of {GROUPS}, got {by!r}.")
         X, kind = self.validated_rows(X), Score(score)
         thresholds = self.conformal_.thresholds(kind, coverage, by, len(self.classes_))
-        return [self.classes_[codes] for codes in sets(self.model_, X, kind, thresholds, self.n_jobs)]
+        found = sets(self.model_, X, kind, thresholds, allow_empty=allow_empty, n_jobs=self.n_jobs)
+        return [self.classes_[codes] for codes in found]
 
     def predict_node(
         self, X: Matrix, confidence: float | None = None, *, coverage: float | None = None

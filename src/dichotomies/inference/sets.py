@@ -40,15 +40,21 @@ def conformal_rows(
 
 
 def sets(
-    model: FittedForest, X: Matrix, score: Score, thresholds: FloatArray, n_jobs: int | None = None
+    model: FittedForest,
+    X: Matrix,
+    score: Score,
+    thresholds: FloatArray,
+    *,
+    allow_empty: bool,
+    n_jobs: int | None = None,
 ) -> list[IntArray]:
     """Codes of each row's classes whose score is within their thresholds, the most probable first.
 
-    The most probable class is always among them.
+    The most probable class is always among them, unless empty sets are allowed.
     """
     least = np.exp(-thresholds.max(initial=-np.inf))
     if score.kind == "least-ambiguous" and least > 0:
-        return _probable(model, X, thresholds, least, n_jobs)
+        return _probable(model, X, thresholds, least, allow_empty, n_jobs)
     found: list[IntArray] = [np.empty(0, dtype=np.intp)] * X.shape[0]
 
     def predict(rows: slice) -> None:
@@ -59,7 +65,7 @@ def sets(
         rank = np.broadcast_to(np.arange(whole.shape[1]), whole.shape)
         share = row_share(whole)[:, None]
         inside = score(log_proba, np.cumsum(proba, axis=1) - proba, rank, share) <= thresholds[order]
-        inside[:, 0] = True
+        inside[:, 0] |= not allow_empty
         for i, (codes, mask) in enumerate(zip(order, inside, strict=True), rows.start):
             found[i] = codes[mask]
 
@@ -68,19 +74,24 @@ def sets(
 
 
 def _probable(
-    model: FittedForest, X: Matrix, thresholds: FloatArray, least: float, n_jobs: int | None
+    model: FittedForest,
+    X: Matrix,
+    thresholds: FloatArray,
+    least: float,
+    allow_empty: bool,
+    n_jobs: int | None,
 ) -> list[IntArray]:
     """Sets of classes that are probable enough, which can be searched for."""
     found = above(model, X, min(1.0, float(least)), n_jobs)
     found.data[-np.log(found.data) > thresholds[found.indices] + 1e-12] = 0.0
-    best = model.most_probable(X, n_jobs)
+    best = None if allow_empty else model.most_probable(X, n_jobs)
     result = []
     for i in range(X.shape[0]):
         part = slice(found.indptr[i], found.indptr[i + 1])
         codes, proba = found.indices[part].astype(np.intp), found.data[part]
         order = np.lexsort((codes, -proba))
         codes = codes[order][proba[order] > 0]
-        result.append(codes if best[i] in codes else np.append(best[i], codes))
+        result.append(codes if best is None or best[i] in codes else np.append(best[i], codes))
     return result
 
 
