@@ -85,7 +85,6 @@ FORGERIES = {
         say("learner_", {"call": "os.system"}),
         say("classes_", {"array": {"tensor": "classes_", "dtype": "<U999999999"}}),
         say("classes_", {"array": {"tensor": "classes_", "dtype": "O"}}),
-        say("n_jobs", [1]),
     ],
     "naive-bayes multinomial sparse": [
         put("model_.scorer.feature_offsets", 10**9),

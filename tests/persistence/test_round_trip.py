@@ -150,7 +150,6 @@ def test_classes_of_one_row_come_back(through_file):
         ("cv", [(np.arange(5), np.arange(5, 8))]),
         ("calibrated_nodes", (0, 2)),
         ("calibration_size", float("nan")),
-        ("n_jobs", np.int32(2)),
         ("random_state", np.int64(2**40)),
         ("random_state", 10**40),
     ],

@@ -13,13 +13,14 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dichotomies._common.features import check_indices, check_magnitude
+from dichotomies._common.labels import plain_labels
 from dichotomies._common.parallel import Context, say
 from dichotomies._common.weights import row_weights
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import input_dtypes
 from dichotomies.persistence import save
 from dichotomies.persistence.checks import Array, Optional, Part, Size, declares
-from dichotomies.report import make
 from dichotomies.rows import Rows
 from dichotomies.training.growing import LearnerJudge, grow
 from dichotomies.training.parameters import TreeParameters
@@ -95,7 +96,9 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
 
     def _validated(self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
         """Check the rows and set `classes_`."""
-        X, y = validate_data(self, X, y, **self._accepted())
+        check_indices(X)
+        X, y = validate_data(self, X, plain_labels(y), **self._accepted())
+        check_magnitude(X)
         if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
             check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -223,6 +226,8 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         Report
             Shows itself in a notebook; ``save(path)`` writes the page.
         """
+        from dichotomies.report import make  # takes long to import
+
         return make(self, X, y, sample_weight=sample_weight, examples=examples)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -248,7 +253,10 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         ndarray or CSR matrix
         """
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._accepted())
+        check_indices(X)
+        X = validate_data(self, X, reset=False, **self._accepted())
+        check_magnitude(X)
+        return X
 
     # ------------------------------------------------------------------ fitted attributes
 
