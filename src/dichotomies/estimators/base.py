@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,6 +19,7 @@ from dichotomies._common.parallel import Context, say
 from dichotomies._common.weights import row_weights
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import input_dtypes
+from dichotomies.learners.boosting.categories import FrameCategories
 from dichotomies.persistence import save
 from dichotomies.persistence.checks import Array, Optional, Part, Size, declares
 from dichotomies.rows import Rows
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     classes_=Array("label", "n_classes", same="classes"),
     model_=Part(FittedForest, "n_features", "n_classes", "classes"),
     n_jobs=Optional(Integral),
+    categories_=Optional(Part(FrameCategories, "n_features"), may_be_missing=True),
 )
 class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, TreeParameters):
     """Base class of the classifiers made of nested dichotomies.
@@ -56,6 +58,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
     classes_: LabelArray
     model_: FittedForest
     learner_: str
+    categories_: FrameCategories
 
     # ------------------------------------------------------------------ training
 
@@ -83,7 +86,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
             raise
 
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
-        plan = Plan.of(self)
+        plan = Plan.of(self, self._for_frame(X))
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
         context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
@@ -97,7 +100,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
     def _validated(self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
         """Check the rows and set `classes_`."""
         check_indices(X)
-        X, y = validate_data(self, X, plain_labels(y), **self._accepted())
+        X, y = validate_data(self, self._numbered(X), plain_labels(y), **self._accepted())
         check_magnitude(X)
         if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
             check_classification_targets(y)
@@ -109,6 +112,19 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         if sample_weight is not None:
             weight = row_weights(sample_weight, X.shape[0])
         return Rows(X, codes, self.classes_, weight)
+
+    def _for_frame(self, X: Any) -> Any:
+        """The base learner, told of the categorical columns of a data frame where it takes such."""
+        self.__dict__.pop("categories_", None)
+        find = getattr(self.base_estimator, "frame_categories", None)
+        if find is None or (categories := find(X)) is None:
+            return self.base_estimator
+        self.categories_ = categories
+        return clone(self.base_estimator).set_params(categorical_features=categories.positions.tolist())
+
+    def _numbered(self, X: Any) -> Any:
+        """A data frame with numbers for its categories."""
+        return self.categories_.numbered(X) if hasattr(self, "categories_") else X
 
     def _accepted(self) -> dict[str, Any]:
         """Kinds of X that the base learner takes, as arguments of `validate_data`."""
@@ -254,7 +270,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         """
         check_is_fitted(self)
         check_indices(X)
-        X = validate_data(self, X, reset=False, **self._accepted())
+        X = validate_data(self, self._numbered(X), reset=False, **self._accepted())
         check_magnitude(X)
         return X
 
