@@ -23,7 +23,7 @@ from tests.uncalibrated import Uncalibrated
 
 DISCRETE = HistAdaBoostClassifier(8)
 REAL = HistAdaBoostClassifier(8, algorithm="real", learning_rate=0.7, min_samples_leaf=3)
-GRADIENT = HistGradientBoostClassifier(8, max_leaf_nodes=8, l2_regularization=0.5, min_samples_leaf=2)
+GRADIENT = HistGradientBoostClassifier(8, l2_regularization=0.5, min_samples_leaf=2)
 ALL = pytest.mark.parametrize("estimator", [DISCRETE, REAL, GRADIENT], ids=["discrete", "real", "gradient"])
 
 CHECK_ESTIMATOR = """
@@ -174,7 +174,7 @@ def test_the_order_of_rows_does_not_matter(digits, rng, estimator):
     assert np.array_equal(first, second)
 
 
-@pytest.mark.parametrize("estimator", [DISCRETE, HistGradientBoostClassifier(8, max_tree_features=1.0)])
+@pytest.mark.parametrize("estimator", [DISCRETE, HistGradientBoostClassifier(8)])
 def test_a_weight_of_two_is_a_row_twice_and_of_zero_none(digits, rng, estimator):
     X, y = digits[0][:300], digits[1][:300] > 4
     weight = rng.integers(0, 3, size=300)
@@ -196,7 +196,7 @@ def test_a_perfect_tree_ends_boosting_and_no_tree_means_even_odds():
 def test_a_leaf_has_at_least_as_many_rows_as_asked(digits):
     X, y = digits
     for kind in (HistAdaBoostClassifier, HistGradientBoostClassifier):
-        estimator = kind(1, min_samples_leaf=40)
+        estimator = kind(1, max_depth=3, min_samples_leaf=40)
         leaves = value(estimator.fit(X, y > 4)._trees, 0, X)
         assert np.unique(leaves, return_counts=True)[1].min() >= estimator.min_samples_leaf
 
@@ -316,3 +316,23 @@ def test_scikit_learns_adaboost_is_left_to_clones_and_bad_parameters_are_refused
         Uncalibrated(HistAdaBoostClassifier(max_depth=9)).fit(*iris)
     with pytest.raises(ValueError, match="NaN"):
         Uncalibrated(DISCRETE).fit(np.where(iris[0] > 6, np.nan, iris[0]), iris[1])
+
+
+@ALL
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-295, 1e-200, 1e-30, 1e30, 1e200, 1e307])
+def test_weights_of_any_magnitude_give_finite_answers(iris, rng, estimator, scale):
+    X, y = iris
+    weight = np.maximum(rng.uniform(0.1, 1, size=len(y)) * scale, 5e-324)
+    assert np.isfinite(estimator.fit(X, y > 0, weight).decision_function(X)).all()
+    clf = Uncalibrated(estimator, "class-balanced", random_state=0).fit(X, y, weight)
+    assert np.isfinite(clf.predict_log_proba(X)).all()
+    mixed = np.where(np.arange(len(y)) % 3 == 0, 1.0, weight)
+    assert np.isfinite(Uncalibrated(estimator, random_state=0).fit(X, y, mixed).predict_log_proba(X)).all()
+
+
+def test_the_scale_of_weights_does_not_matter_to_adaboost(iris, rng):
+    X, y = iris
+    weight = rng.uniform(0.1, 1, size=len(y))
+    answers = [DISCRETE.fit(X, y > 0, weight * scale).decision_function(X) for scale in (1, 2.0**-900, 2.0**900)]
+    assert np.array_equal(answers[0], answers[1])
+    assert np.array_equal(answers[0], answers[2])

@@ -133,7 +133,7 @@ FORGERIES = {
         lambda document, _: part(document, "model_", "scorer")["nodes"][0]["parts"].update(estimator=None),
         lambda document, _: part(document, "model_", "scorer")["nodes"][0]["parts"].update(estimator="text"),
         lambda document, _: part(document, "model_", "scorer")["nodes"].__setitem__(0, 1),
-        put("model_.scorer.nodes.0.estimator._trees.feature", 12, at=0),
+        put("model_.scorer.nodes.0.estimator._trees.column", 12, at=0),
         put("model_.scorer.nodes.0.estimator._trees.tree_offsets", 10**6),
     ],
 }

@@ -73,7 +73,7 @@ def check_magnitude(X: Any) -> None:
     if np.isnan(least):  # missing values, where they are allowed
         least, most = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
     extreme = most if most > -least else least
-    if abs(extreme) > LARGEST:
+    if abs(float(extreme)) > LARGEST:
         raise ValueError(
             f"X has a value of {extreme:g}; squares of features beyond {LARGEST:g} overflow: scale them."
         )

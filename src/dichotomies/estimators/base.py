@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
@@ -24,6 +24,7 @@ from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import input_dtypes
+from dichotomies.learners.boosting.categories import FrameCategories
 from dichotomies.persistence import save
 from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
 from dichotomies.rows import Rows
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     calibration_=Calibration,
     conformal_=Optional(Part(ConformalRows, "n_classes"), may_be_missing=True),
     n_jobs=Optional(Integral),
+    categories_=Optional(Part(FrameCategories, "n_features"), may_be_missing=True),
 )
 class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, TreeParameters):
     """Base class of the classifiers made of nested dichotomies.
@@ -69,6 +71,7 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
     learner_: str
     structure_: str | None
     calibration_: Calibration
+    categories_: FrameCategories
 
     # ------------------------------------------------------------------ training
 
@@ -98,7 +101,7 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
         for name in ("estimator_", "learner_nll_", "conformal_"):  # of an earlier fit
             self.__dict__.pop(name, None)
-        plan = Plan.of(self)
+        plan = Plan.of(self, self._for_frame(X))
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
         context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
@@ -127,7 +130,7 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
     def _validated(self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
         """Check the rows and set `classes_`."""
         check_indices(X)
-        X, y = validate_data(self, X, plain_labels(y), **self._accepted())
+        X, y = validate_data(self, self._numbered(X), plain_labels(y), **self._accepted())
         check_magnitude(X)
         if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
             check_classification_targets(y)
@@ -139,6 +142,19 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         if sample_weight is not None:
             weight = row_weights(sample_weight, X.shape[0])
         return Rows(X, codes, self.classes_, weight)
+
+    def _for_frame(self, X: Any) -> Any:
+        """The base learner, told of the categorical columns of a data frame where it takes such."""
+        self.__dict__.pop("categories_", None)
+        find = getattr(self.base_estimator, "frame_categories", None)
+        if find is None or (categories := find(X)) is None:
+            return self.base_estimator
+        self.categories_ = categories
+        return clone(self.base_estimator).set_params(categorical_features=categories.positions.tolist())
+
+    def _numbered(self, X: Any) -> Any:
+        """A data frame with numbers for its categories."""
+        return self.categories_.numbered(X) if hasattr(self, "categories_") else X
 
     def _accepted(self) -> dict[str, Any]:
         """Kinds of X that the base learner takes, as arguments of `validate_data`."""
@@ -278,7 +294,7 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         check_indices(X)
         accepted = self._accepted()
         if not self._is_valid(X, accepted):
-            X = validate_data(self, X, reset=False, **accepted)
+            X = validate_data(self, self._numbered(X), reset=False, **accepted)
         check_magnitude(X)
         return X
 

@@ -40,10 +40,16 @@ class Plan(EnsembleParameters):
     max_features: float = 1.0
 
     @classmethod
-    def of(cls, given: TreeParameters) -> Plan:
-        """Check the parameters of an estimator; a subclass's constructor may not have all of them."""
+    def of(cls, given: TreeParameters, base: Any = None) -> Plan:
+        """Check the parameters of an estimator; a subclass's constructor may not have all of them.
+
+        Parameters
+        ----------
+        base : scikit-learn classifier, optional
+            Trained at the nodes instead of the one given.
+        """
         values = {each.name: getattr(given, each.name) for each in declarations(type(given))}
-        base = base_estimator(given)
+        base = base_estimator(given) if base is None else base
         if values.get("bootstrap") and not takes_weight(base):
             raise TypeError(
                 f"bootstrap=True draws rows by weighting them, but {type(base).__name__} takes no "

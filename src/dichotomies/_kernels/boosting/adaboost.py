@@ -85,7 +85,7 @@ def fit_node(
     """
     # with a minimum leaf size the best split may be forbidden, so the others must be available
     merge = boosting.min_rows[k] == 1
-    rows, to_global = local_problem(bins, taken, n_negative, merge, boosting.max_bins[k])
+    rows, to_global = local_problem(bins, taken, n_negative, merge)
     weight = usual_weights(all_weights[taken])
     held_codes, place = columns(bins.codes, held), np.empty(len(held), dtype=np.uint8)
     limits = Limits(boosting.min_rows[k], 1.0, 0.0, 0.0)
@@ -103,7 +103,7 @@ def fit_node(
         error = wrong / total
         if error >= 0.5 and not boosting.real:
             break
-        rate = boosting.learning_rate[k]
+        rate = boosting.learning_rate
         vote = 1.0 if boosting.real or error <= 0.0 else rate * np.log((1.0 - error) / error)
         n = tree.n_splits[0]
         write_splits(rows, tree, to_global, t, s, False, out)

@@ -32,11 +32,11 @@ class Boosting(NamedTuple):
 
     Attributes
     ----------
-    n_estimators, max_depth, max_leaves, min_rows, max_bins : (n_nodes,)
-        `min_rows` is the minimum number of rows in a leaf, `max_bins` the number of bins of a feature that the
-        node tells apart.
-    learning_rate, l2_regularization, tree_features : (n_nodes,)
-        `tree_features` is the share of the features that a tree may use.
+    n_estimators, max_depth, max_leaves, min_rows : (n_nodes,)
+        `min_rows` is the minimum number of rows in a leaf.
+    tree_features : (n_nodes,)
+        Share of the features that a tree may use.
+    learning_rate, l2_regularization : float
     min_hessian : float
         Minimum Hessian of a leaf; gradient boosting only.
     subsample, split_features : float
@@ -52,10 +52,9 @@ class Boosting(NamedTuple):
     max_depth: IntArray
     max_leaves: IntArray
     min_rows: IntArray
-    max_bins: IntArray
-    learning_rate: FloatArray
-    l2_regularization: FloatArray
     tree_features: FloatArray
+    learning_rate: float
+    l2_regularization: float
     min_hessian: float
     subsample: float
     split_features: float
@@ -158,7 +157,7 @@ def usual_weights(weight: FloatArray) -> FloatArray:
 
 @kernel
 def local_problem(
-    bins: Bins, taken: IntArray, n_negative: int, merge: bool, max_bins: int
+    bins: Bins, taken: IntArray, n_negative: int, merge: bool
 ) -> tuple[BinnedRows, LocalToGlobal]:
     """Rows of one node, the negative ones first, with local features and bins; see `local_codes`."""
     n_features = bins.codes.shape[1]
@@ -172,7 +171,6 @@ def local_problem(
         n_negative,
         merge,
         bins.is_categorical,
-        max_bins,
         codes,
         features,
         offsets,

@@ -6,6 +6,7 @@ Rows are sorted by leaf of the class tree: the rows of every node are contiguous
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.ensembles import (
@@ -27,6 +28,9 @@ from dichotomies._kernels.compile import kernel
 
 #: The integer that a total weight of 1 becomes where gradients and Hessians share an integer.
 PACKED_ONE = 2.0**31 - 1.0
+
+#: An odd number without structure: the golden ratio in 64 bits.
+HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 @kernel(seconds=12)
@@ -101,7 +105,7 @@ def fit_node(
         Numbers of trees and splits written so far.
     """
     merge = n_negative < 0  # a variable: no bins are merged by class
-    rows, to_global = local_problem(bins, taken, n_negative, merge, boosting.max_bins[k])
+    rows, to_global = local_problem(bins, taken, n_negative, merge)
     weight = usual_weights(all_weights[taken])
     n_rows = len(taken)
     exact, packing = FIXED_POINT_ONE / (n_rows * weight.max()), PACKED_ONE / (n_rows * weight.max())
@@ -111,7 +115,7 @@ def fit_node(
     out.held_loss[k] = held_out_loss(held_score, held, split, out.scale[k], all_weights)
     held_codes, place = columns(bins.codes, held), np.empty(len(held), dtype=np.uint8)
     limits = Limits(
-        boosting.min_rows[k], 1.0 / packing, boosting.l2_regularization[k], boosting.min_hessian
+        boosting.min_rows[k], 1.0 / packing, boosting.l2_regularization, boosting.min_hessian
     )
     growth = Growth(
         boosting.max_depth[k],
@@ -123,17 +127,20 @@ def fit_node(
         limits,
     )
     tree = allocate_tree(growth, n_rows, len(rows.offsets) - 1, rows.offsets[-1])
-    gradients = np.empty((2, n_rows), dtype=np.int64)
+    gradients, keys = np.empty((2, n_rows), dtype=np.int64), row_keys(rows)
     for number in range(boosting.n_estimators[k]):
         newton_amounts(rows, weight, score, exact, packing, gradients)
-        draw_rows(rows, boosting.subsample, boosting.seed, number)
+        draw_rows(rows, keys, boosting.subsample, boosting.seed, number)
         grow_tree(rows, growth, number, tree)
-        if tree.n_splits[0] == 0 and boosting.subsample == 1.0 and growth.tree_features == 1.0:
-            break  # no later tree would find a split either
         n = tree.n_splits[0]
+        if n == 0:
+            draws = boosting.subsample < 1.0 or growth.tree_features < 1.0
+            if draws and gradients[1].sum() / exact >= 2.0 * boosting.min_hessian:
+                continue
+            break  # no later tree would find a split either
         write_splits(rows, tree, to_global, t, s, True, out)
         values = out.value[s + t : s + t + n + 1]
-        step_leaves(tree, gradients, 1.0 / exact, boosting.learning_rate[k], limits, values, score)
+        step_leaves(tree, gradients, 1.0 / exact, boosting.learning_rate, limits, values, score)
         place_rows(held_codes, out, s, s + n, place)
         for i in range(len(held)):
             held_score[i] += values[place[i]]
@@ -178,14 +185,30 @@ def newton_amounts(
 
 
 @kernel
-def draw_rows(rows: BinnedRows, share: float, seed: int, number: int) -> None:
-    """Leave a share of the rows to a tree: the amounts of the others are 0."""
+def row_keys(rows: BinnedRows) -> npt.NDArray[np.uint64]:
+    """Hash values of the rows' bins."""
+    keys = np.zeros(rows.codes.shape[1], dtype=np.uint64)
+    for f in range(len(rows.codes)):
+        codes = rows.codes[f]
+        for i in range(len(keys)):
+            keys[i] = keys[i] * HASH_FACTOR + np.uint64(codes[i])
+    return keys
+
+
+@kernel
+def draw_rows(
+    rows: BinnedRows, keys: npt.NDArray[np.uint64], share: float, seed: int, number: int
+) -> None:
+    """Draw a share of the rows for a tree: the amounts of the others are 0.
+
+    Rows are drawn by their bins, so that the order of rows does not matter, and a row twice is one of weight 2.
+    """
     if share >= 1.0:
         return
     limit = np.uint64(share * 2.0**53)
     key = mix_bits(mix_bits(np.uint64(seed)) + np.uint64(number))
-    for i in range(rows.amounts.shape[1]):
-        is_drawn = mix_bits(key + np.uint64(i)) >> np.uint64(11) < limit
+    for i in range(len(keys)):
+        is_drawn = mix_bits(key + keys[i]) >> np.uint64(11) < limit
         rows.amounts[2, i] = 1 if is_drawn else 0
         rows.amounts[0, i] = rows.amounts[0, i] if is_drawn else 0
 

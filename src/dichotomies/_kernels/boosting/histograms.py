@@ -137,7 +137,6 @@ def local_codes(
     n_negative: int,
     merge: bool,
     is_categorical: BoolArray,
-    max_bins: int,
     codes: Codes,
     features: IntArray,
     offsets: IntArray,
@@ -162,8 +161,6 @@ def local_codes(
         Merge such bins.
     is_categorical : (n_features,)
         Categories are never merged.
-    max_bins : int
-        Merge neighbouring bins with few rows of a feature that would have more bins than this.
     codes : (n_features, n_rows)
         Written: one row per feature that varies.
     features : (n_features,)
@@ -194,8 +191,7 @@ def local_codes(
         for i in range(n_negative, n_rows):
             counts[1, codes[f, i]] += 1
         first = offsets[kept]
-        most = 256 if is_categorical[f] else max_bins
-        end = number_bins(counts, merge and not is_categorical[f], most, first, new_code, lowest, highest)
+        end = number_bins(counts, merge and not is_categorical[f], first, new_code, lowest, highest)
         if end - first > 1:
             for i in range(n_rows):
                 codes[kept, i] = new_code[codes[f, i]]
@@ -209,7 +205,6 @@ def local_codes(
 def number_bins(
     counts: IntArray,
     merge: bool,
-    max_bins: int,
     first: int,
     new_code: Codes,
     lowest: IntArray,
@@ -222,26 +217,18 @@ def number_bins(
     int
         End of the entries written to `lowest` and `highest` from `first` on.
     """
-    n_filled, n_known = 0, 0
-    for b in range(MISSING):
-        here = counts[0, b] + counts[1, b]
-        n_filled += 1 if here > 0 else 0
-        n_known += here
-    end, before, share_before = first, 0, -1
+    end = first
     kind_before = 0
     for b in range(256):
         kind = (1 if counts[0, b] > 0 else 0) + (2 if counts[1, b] > 0 else 0)
         if kind == 0:
             continue
-        share = before * max_bins // n_known if n_filled > max_bins else b
-        before += counts[0, b] + counts[1, b]
-        same = merge and kind != 3 and kind == kind_before
-        if b == MISSING or not (same or share == share_before):
+        if b == MISSING or not merge or kind == 3 or kind != kind_before:
             lowest[end] = b
             end += 1
         highest[end - 1] = b
         new_code[b] = end - 1 - first
-        kind_before, share_before = kind, share
+        kind_before = kind
     return end
 
 

@@ -95,8 +95,10 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
         is_positive = self._validated_target(y, weight)
         # the positive class is on the left, so that log-odds are those of the second class
         rows = np.argsort(~is_positive, kind="stable")
-        is_categorical = self.is_categorical(X.shape[1])
-        if self.categories_ is not None:
+        is_categorical = np.zeros(X.shape[1], dtype=np.bool_)
+        if self.categories_ is None:
+            is_categorical = self.is_categorical(X.shape[1])
+        else:
             is_categorical[self.categories_.positions] = True
         binning = Binning.find(X, None if sample_weight is None else weight, self.max_bins, is_categorical)
         split, end = int(is_positive.sum()), len(rows)

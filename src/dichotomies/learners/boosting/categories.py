@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import Array, Each, expect
+from dichotomies.persistence.checks import Array, Each, Such, expect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @savable(
     "frame-categories",
     positions=Array("integer", "n_columns", within=(0, "n_features")),
-    values=Each(Array("label", "n_values_of_any"), "n_columns", may_be_empty=True),
+    values=Each(Such(lambda it: isinstance(it, np.ndarray) and it.ndim == 1, "are labels"), "n_columns"),
 )
 @dataclass(frozen=True)
 class FrameCategories:

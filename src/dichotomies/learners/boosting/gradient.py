@@ -25,7 +25,7 @@ _SHARE = Interval(Real, 0, 1, closed="right")
 
 def _upgraded(state: dict[str, Any]) -> dict[str, Any]:
     """Parameters of files of earlier versions, which limited trees by depth alone."""
-    earlier = {"max_leaf_nodes": None, "max_tree_features": 1.0}
+    earlier = {"max_leaf_nodes": None, "max_tree_features": 1.0, "subsample": 1.0, "min_child_weight": 1e-3}
     return state if "max_leaf_nodes" in state else state | earlier
 
 
@@ -45,24 +45,26 @@ class HistGradientBoostClassifier(HistBoostClassifier):
     Parameters
     ----------
     n_estimators : int or "auto", default="auto"
-        Number of trees.
+        Number of trees; "auto" is ``15 * log2(n_rows) - 10``, from 20 to 250.
     max_leaf_nodes : int, None or "auto", default="auto"
-        Maximum number of leaves of a tree, at most 256; None for no limit but `max_depth`.
+        Maximum number of leaves of a tree, at most 256; None for no limit but `max_depth`; "auto" is
+        ``n_rows / 256``, from 8 to 127.
     max_depth : int or None, default=None
         Maximum depth of a tree; at most 8 without `max_leaf_nodes`.
-    learning_rate : float or "auto", default="auto"
+    learning_rate : float, default=0.2
         Shrinkage: factor of the value of every leaf.
-    l2_regularization : float or "auto", default="auto"
+    l2_regularization : float, default=0.3
         Added to the Hessian of every leaf.
     min_samples_leaf : int, default=1
         Minimum number of rows in a leaf. Nodes of a tree over many classes have few rows; scikit-learn's
         default of 20 would leave most of them without a split.
-    min_child_weight : float, default=1e-3
+    min_child_weight : float, default=0.01
         Minimum Hessian of a leaf: the sum of ``p * (1 - p)`` over its rows.
-    subsample : float, default=1.0
-        Share of the rows that each tree is grown on; the values of its leaves are those of all rows.
+    subsample : float, default=0.7
+        Share of the rows that each tree is grown on; the values of its leaves are those of all rows. Rows
+        with the same features are drawn together.
     max_tree_features : float or "auto", default="auto"
-        Share of the features that each tree may use; "auto" draws fewer where there are many.
+        Share of the features that each tree may use; "auto" is ``2 / sqrt(n_features)``, at most 1.
     max_features : float, default=1.0
         Share of a tree's features that each split tries.
     early_stopping : bool, default=False
@@ -111,8 +113,7 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         "n_estimators": [Interval(Integral, 1, None, closed="left"), _AUTO],
         "max_leaf_nodes": [Interval(Integral, 2, 256, closed="both"), None, _AUTO],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-        "learning_rate": [Interval(Real, 0, None, closed="neither"), _AUTO],
-        "l2_regularization": [Interval(Real, 0, None, closed="left"), _AUTO],
+        "l2_regularization": [Interval(Real, 0, None, closed="left")],
         "min_child_weight": [Interval(Real, 0, None, closed="left")],
         "subsample": [_SHARE],
         "max_tree_features": [_SHARE, _AUTO],
@@ -130,11 +131,11 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         *,
         max_leaf_nodes: int | str | None = "auto",
         max_depth: int | None = None,
-        learning_rate: float | str = "auto",
-        l2_regularization: float | str = "auto",
+        learning_rate: float = 0.2,
+        l2_regularization: float = 0.3,
         min_samples_leaf: int = 1,
-        min_child_weight: float = 1e-3,
-        subsample: float = 1.0,
+        min_child_weight: float = 0.01,
+        subsample: float = 0.7,
         max_tree_features: float | str = "auto",
         max_features: float = 1.0,
         early_stopping: bool = False,
@@ -167,21 +168,20 @@ class HistGradientBoostClassifier(HistBoostClassifier):
 
     def boosting_parameters(self, n_rows: IntArray, n_features: int) -> Boosting:
         """Return the parameters as kernels take them."""
-        auto = by_rows(n_rows, n_features)
-        given = {name: self._given(name, value) for name, value in auto.items() if hasattr(self, name)}
+        auto, ones = by_rows(n_rows, n_features), np.ones(len(n_rows), dtype=np.intp)
+        given = {name: self._given(name, value) for name, value in auto.items()}
         depth = 255 if self.max_depth is None else min(self.max_depth, 255)
-        leaves = np.full(len(n_rows), 2**depth) if self.max_leaf_nodes is None else given["max_leaf_nodes"]
+        leaves = 2**depth * ones if self.max_leaf_nodes is None else given["max_leaf_nodes"]
         return Boosting(
             n_estimators=given["n_estimators"].astype(np.intp),
-            max_depth=np.full(len(n_rows), depth),
+            max_depth=depth * ones,
             max_leaves=leaves.astype(np.intp),
-            min_rows=np.full(len(n_rows), int(self.min_samples_leaf)),
-            max_bins=auto["node_bins"],
-            learning_rate=given["learning_rate"],
-            l2_regularization=given["l2_regularization"],
+            min_rows=int(self.min_samples_leaf) * ones,
+            learning_rate=float(self.learning_rate),
+            l2_regularization=float(self.l2_regularization),
+            tree_features=given["max_tree_features"],
             min_hessian=float(self.min_child_weight),
             subsample=float(self.subsample),
-            tree_features=given["max_tree_features"],
             split_features=float(self.max_features),
             seed=int(self.random_state),
             newton=True,
@@ -201,5 +201,5 @@ class HistGradientBoostClassifier(HistBoostClassifier):
 
     def _given(self, name: str, auto: FloatArray) -> FloatArray:
         """The value of a parameter at every node."""
-        value = getattr(self, name)
+        value: Any = getattr(self, name)
         return auto if isinstance(value, str) else np.full(len(auto), value, dtype=np.float64)
