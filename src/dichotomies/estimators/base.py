@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,8 +18,9 @@ from dichotomies._common.features import check_indices, check_magnitude
 from dichotomies._common.labels import plain_labels
 from dichotomies._common.parallel import Context, say
 from dichotomies._common.weights import row_weights
+from dichotomies.estimators.frames import FrameColumns, InFrame
 from dichotomies.inference.fitted import FittedForest
-from dichotomies.learners import input_dtypes
+from dichotomies.learners import GenericLearner, input_dtypes
 from dichotomies.persistence import save
 from dichotomies.persistence.checks import Array, Optional, Part, Size, declares
 from dichotomies.rows import Rows
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 @declares(
     learner_=str,
     n_features_in_=Size("n_features"),
+    frame_columns_=Optional(Part(FrameColumns), may_be_missing=True),
     feature_names_in_=Optional(Array("label", "n_features"), may_be_missing=True),
     classes_=Array("label", "n_classes", same="classes"),
     model_=Part(FittedForest, "n_features", "n_classes", "classes"),
@@ -83,7 +86,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
             raise
 
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
-        plan = Plan.of(self)
+        plan, X = self._with_frame(Plan.of(self), X)
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
         context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
@@ -93,6 +96,18 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         self.model_ = train(plan, forest, node_rows, context)
         self.learner_ = plan.learner.description
         return self
+
+    def _with_frame(self, plan: Plan, X: Any) -> tuple[Plan, Any]:
+        """Give clones the categories of a data frame as the user gave them, and the trees their positions."""
+        self.__dict__.pop("frame_columns_", None)
+        clones, columns = plan.learner, FrameColumns.of(X)
+        if columns is None or not isinstance(clones, GenericLearner):
+            return plan, X
+        self.frame_columns_ = columns
+        learner = GenericLearner(
+            InFrame(clones.estimator, columns), calibrated=clones.calibrated, reason=clones.reason
+        )
+        return replace(plan, learner=learner), columns.numbers(X)
 
     def _validated(self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
         """Check the rows and set `classes_`."""
@@ -117,7 +132,8 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
             "accept_sparse": "csr" if accepts.sparse else False,
             "dtype": input_dtypes(self.base_estimator),
             "order": "C",  # rows are what nodes and chunks take
-            "ensure_all_finite": not accepts.allow_nan,
+            # clones look at the gaps of a data frame themselves
+            "ensure_all_finite": not (accepts.allow_nan or hasattr(self, "frame_columns_")),
         }
 
     @property
@@ -253,6 +269,8 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         ndarray or CSR matrix
         """
         check_is_fitted(self)
+        if hasattr(self, "frame_columns_"):
+            X = self.frame_columns_.numbers(X)
         check_indices(X)
         X = validate_data(self, X, reset=False, **self._accepted())
         check_magnitude(X)
