@@ -28,7 +28,7 @@ def reference(digit_files):
 def pool(digit_files, tmp_path_factory):
     """A model file of three trees."""
     path = tmp_path_factory.mktemp("pool") / "pool.model"
-    options = ["--param", "C=0.01", "--trees", 3, "--structure", "auto", "--no-scale", "--quiet"]
+    options = ["--param", "C=0.01", "--trees", 3, "--structure", "auto", "--quiet"]
     run("fit", digit_files.train, "--label", "digit", "-o", path, *options)
     return path
 
@@ -127,7 +127,7 @@ def test_ensembles_are_compared_with_trees(digit_files):
     common = "estimator=gaussian-nb"
     configs = [f"one: {common}", f"three: {common} trees=3 pooling=arithmetic member-calibration=none"]
     arguments = [each for config in configs for each in ("--config", config)]
-    options = ["--label", "digit", "--folds", 2, "--no-scale", "--references", "none"]
+    options = ["--label", "digit", "--folds", 2, "--references", "none"]
     found = run_json("compare", digit_files.test, *options, *arguments)
     folds = folds_of(digit_files.y_test, 2, seed=0)
     one, three = (found["configurations"][name]["nll"]["folds"] for name in ("one", "three"))

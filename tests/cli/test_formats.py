@@ -28,7 +28,7 @@ def files(digits, tmp_path_factory):
 
 def predictions(files, name):
     model = files / f"{name}.model"
-    options = ["--label", "y", "--estimator", "multinomial-nb", "--no-scale", "--quiet"]
+    options = ["--label", "y", "--estimator", "multinomial-nb", "--quiet"]
     run("fit", files / name, *options, "-o", model)
     return run("predict", model, files / name, "-k", 3).stdout
 

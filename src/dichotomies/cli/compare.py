@@ -51,7 +51,7 @@ def compare(
     date: options.Date = None,
     ignore: options.Ignore = None,
     columns: options.ColumnsFile = None,
-    scale: options.Scale = True,
+    scale: options.Scale = None,
     weight: options.Weight = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of cross-validation.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the folds.")] = 0,

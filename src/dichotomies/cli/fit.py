@@ -65,7 +65,7 @@ def fit(
     date: options.Date = None,
     ignore: options.Ignore = None,
     columns: options.ColumnsFile = None,
-    scale: options.Scale = True,
+    scale: options.Scale = None,
     weight: options.Weight = None,
     estimator: Annotated[
         str,

@@ -78,12 +78,12 @@ ColumnsFile = Annotated[
     ),
 ]
 Scale = Annotated[
-    bool,
+    bool | None,
     option(
         "--scale/--no-scale",
         panel=FILE,
         help="Divide columns of numbers by their standard deviations.",
-        show_default=True,
+        show_default="if there are other columns",
     ),
 ]
 Ignore = Annotated[

@@ -20,10 +20,11 @@ from dichotomies._common.features import check_indices, check_magnitude
 from dichotomies._common.labels import plain_labels
 from dichotomies._common.parallel import Context, say
 from dichotomies._common.weights import row_weights
+from dichotomies.estimators.frames import FrameColumns, InFrame
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
-from dichotomies.learners import input_dtypes
+from dichotomies.learners import GenericLearner, input_dtypes
 from dichotomies.learners.boosting.categories import FrameCategories
 from dichotomies.persistence import save
 from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     learner_nll_=Optional(dict, may_be_missing=True),
     structure_=Optional(str, may_be_missing=True),
     n_features_in_=Size("n_features"),
+    frame_columns_=Optional(Part(FrameColumns), may_be_missing=True),
     feature_names_in_=Optional(Array("label", "n_features"), may_be_missing=True),
     classes_=Array("label", "n_classes", same="classes"),
     model_=Part(FittedForest, "n_features", "n_classes", "classes"),
@@ -101,7 +103,7 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
         for name in ("estimator_", "learner_nll_", "conformal_"):  # of an earlier fit
             self.__dict__.pop(name, None)
-        plan = Plan.of(self, self._for_frame(X))
+        plan, X = self._with_frame(Plan.of(self, self._for_frame(X)), X)
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
         context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
@@ -126,6 +128,18 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         choice = choose_learner(plan, rows)
         self.estimator_, self.learner_nll_ = choice.estimator, choice.nll
         return replace(plan, learner=choice.learner), f"{choice.learner.description}; {choice}"
+
+    def _with_frame(self, plan: Plan, X: Any) -> tuple[Plan, Any]:
+        """Give clones the categories of a data frame as the user gave them, and the trees their positions."""
+        self.__dict__.pop("frame_columns_", None)
+        clones, columns = plan.learner, FrameColumns.of(X)
+        if columns is None or not isinstance(clones, GenericLearner):
+            return plan, X
+        self.frame_columns_ = columns
+        learner = GenericLearner(
+            InFrame(clones.estimator, columns), calibrated=clones.calibrated, reason=clones.reason
+        )
+        return replace(plan, learner=learner), columns.numbers(X)
 
     def _validated(self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
         """Check the rows and set `classes_`."""
@@ -164,7 +178,8 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
             "accept_sparse": "csr" if accepts.sparse else False,
             "dtype": input_dtypes(self.base_estimator),
             "order": "C",  # rows are what nodes and chunks take
-            "ensure_all_finite": finite,
+            # clones look at the gaps of a data frame themselves
+            "ensure_all_finite": finite and not hasattr(self, "frame_columns_"),
         }
 
     def _input_tags(self) -> Any:
@@ -291,6 +306,8 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         ndarray or CSR matrix
         """
         check_is_fitted(self)
+        if hasattr(self, "frame_columns_"):
+            X = self.frame_columns_.numbers(X)
         check_indices(X)
         accepted = self._accepted()
         if not self._is_valid(X, accepted):

@@ -93,9 +93,9 @@ class DateFeatures:
     >>> features = DateFeatures.fit("born", ["31.12.1999", "", "01.01.2001"])
     >>> features.format
     'day.month.year'
-    >>> features.matrix(["01.01.2001", ""]).toarray().round(1)
-    array([[ 1. ,  0. ,  1. ,  0.2, -1. ,  0. ,  1. ,  0. ],
-           [ 0. ,  0. ,  0. ,  0. ,  0. ,  0. ,  0. ,  1. ]])
+    >>> features.matrix(["01.01.2001", ""]).toarray()[:, [0, -1]]
+    array([[1., 0.],
+           [0., 1.]])
     """
 
     column: str

@@ -95,7 +95,7 @@ class TableModel:
         *,
         label: str | None = None,
         ngrams: str = "word",
-        scaled: bool = True,
+        scaled: bool | None = None,
     ) -> TableModel:
         """Find out how columns become features, and fit the classifier.
 
@@ -109,11 +109,12 @@ class TableModel:
             Column of the labels.
         ngrams : {"word", "char"}, default="word"
             Kind of the terms of texts.
-        scaled : bool, default=True
-            Divide named columns of numbers by their standard deviations.
+        scaled : bool, optional
+            Divide columns of numbers by their standard deviations; by default, if there are other columns.
         """
         encoders = tuple(_encoder(table, column, ngrams) for column in table.texts)
         named = table.names is not None and len(table.names) > 0
+        scaled = bool(encoders) if scaled is None else scaled
         numbers = NumberFeatures.fit(table.X, table.weight, scaled=scaled) if named else None
         model = cls(
             classifier,
