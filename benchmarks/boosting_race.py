@@ -119,9 +119,7 @@ def xgboost(**parameters: Any) -> Any:
     """XGBoost, one thread."""
     from xgboost import XGBClassifier
 
-    return XGBClassifier(
-        n_jobs=1, tree_method="hist", enable_categorical=True, random_state=0, **parameters
-    )
+    return XGBClassifier(n_jobs=1, tree_method="hist", enable_categorical=True, random_state=0, **parameters)
 
 
 def catboost() -> Any:
@@ -157,7 +155,9 @@ class Searched:
 def searched_lightgbm() -> Searched:
     """LightGBM with smaller steps, fewer leaves and drawn features."""
     drawn = {"subsample": 0.7, "subsample_freq": 1, "colsample_bytree": 0.3, "min_child_samples": 5}
-    return Searched(lightgbm, [{"learning_rate": 0.05}, {"num_leaves": 8, **drawn}, {"num_leaves": 31, **drawn}])
+    return Searched(
+        lightgbm, [{"learning_rate": 0.05}, {"num_leaves": 8, **drawn}, {"num_leaves": 31, **drawn}]
+    )
 
 
 def searched_xgboost() -> Searched:

@@ -88,7 +88,9 @@ def positions(wanted: Sequence[Any], n_features: int, names: Sequence[Any] | Non
         return np.flatnonzero(given)
     if given.dtype.kind in "iu":
         if given.min() < 0 or given.max() >= n_features:
-            raise ValueError(f"categorical_features must be from 0 to {n_features - 1}, got {given.tolist()}.")
+            raise ValueError(
+                f"categorical_features must be from 0 to {n_features - 1}, got {given.tolist()}."
+            )
         return np.unique(given)
     if names is None:
         raise ValueError(
