@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.features import check_indices, check_magnitude
 from dichotomies._common.labels import plain_labels
-from dichotomies._common.parallel import Context, say
+from dichotomies._common.parallel import ONE_BLAS_THREAD, Context, say
 from dichotomies._common.weights import row_weights
 from dichotomies.estimators.frames import FrameColumns, InFrame
 from dichotomies.estimators.partial_answers import PartialAnswers
@@ -95,7 +95,8 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         """
         before = self.__dict__.copy()
         try:
-            return self._fit(X, y, sample_weight)
+            with ONE_BLAS_THREAD:  # on matrices of nodes and calibrators, more would only wait for one another
+                return self._fit(X, y, sample_weight)
         except BaseException:  # what was fitted before stays as it was
             self.__dict__ = before
             raise
