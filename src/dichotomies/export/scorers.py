@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._kernels.score_maps import AFFINE, BETA, LINEAR
+from dichotomies._kernels.score_maps import AFFINE, BETA, CUBIC, LINEAR, LINES, QUADRATIC, STEPS
 from dichotomies.export.graph import Graph
 from dichotomies.export.interpolation import interpolated
 from dichotomies.inference.scorers import AveragedScorer, CalibratedScorer, JoinedScorer
@@ -91,7 +91,7 @@ def _(scorer: CalibratedScorer, graph: Graph, X: str) -> str:
 def _mapped(maps: ScoreMaps, graph: Graph, scores: str) -> str:
     """Calibrated log-odds: each kind of map is applied to its own nodes, whose order is then restored."""
     parts, places = [], []
-    for kinds, apply in (([AFFINE], _affine), ([BETA], _beta), ([LINEAR, LINEAR + 1], _knots)):
+    for kinds, apply in _APPLY:
         few = np.flatnonzero(np.isin(maps.kinds, kinds))
         if len(few):
             parts.append(apply(maps, few, graph, graph.columns(scores, few)))
@@ -117,3 +117,71 @@ def _knots(maps: ScoreMaps, few: Any, graph: Graph, scores: str) -> str:
     curves = [(maps.knot_scores[own], maps.knot_probabilities[own]) for own in ends]
     p = interpolated(graph, scores, curves, maps.kinds[few] == LINEAR)
     return graph.apply("Log", graph.apply("Div", p, graph.apply("Sub", 1.0, p)))
+
+
+def _quadratic(maps: ScoreMaps, few: Any, graph: Graph, scores: str) -> str:
+    a, b, c = maps.parameters[few].T
+    low, high = np.array([maps.knot_scores[maps.knot_offsets[k] :][:2] for k in few]).T
+    t = graph.apply("Div", graph.apply("Sub", scores, low), np.where(high > low, high - low, 1.0))
+    t = graph.apply("Mul", t, (high > low).astype(np.float64))
+    inner = graph.apply("Clip", t, 0.0, 1.0)
+    rest = graph.apply("Sub", 1.0, inner)
+    up = graph.apply("Mul", graph.apply("Mul", inner, inner), 0.5 * b)
+    down = graph.apply("Mul", graph.apply("Mul", rest, rest), 0.5 * a)
+    beyond = graph.apply("Add", graph.apply("Mul", graph.apply("Min", t, 0.0), a), c)
+    beyond = graph.apply(
+        "Add", beyond, graph.apply("Mul", graph.apply("Max", graph.apply("Sub", t, 1.0), 0.0), b)
+    )
+    return graph.apply("Add", graph.apply("Sub", up, down), beyond)
+
+
+def _lines(maps: ScoreMaps, few: Any, graph: Graph, scores: str) -> str:
+    starts, pairs = _pairs(maps, few)
+    slope = _steps(graph, scores, starts, [pair[:, 0] for pair in pairs])
+    intercept = _steps(graph, scores, starts, [pair[:, 1] for pair in pairs])
+    return graph.apply("Add", graph.apply("Mul", scores, slope), intercept)
+
+
+def _cubics(maps: ScoreMaps, few: Any, graph: Graph, scores: str) -> str:
+    """Cubics by their coefficients on each piece; the last piece, right of all knots, is constant."""
+    starts, pairs = _pairs(maps, few)
+    pieces = [_coefficients(at, pair) for at, pair in zip(starts, pairs, strict=True)]
+    start, width, *powers = (_steps(graph, scores, starts, [piece[j] for piece in pieces]) for j in range(6))
+    t = graph.apply("Clip", graph.apply("Div", graph.apply("Sub", scores, start), width), 0.0, 1.0)
+    p = powers[3]
+    for coefficient in powers[2::-1]:
+        p = graph.apply("Add", graph.apply("Mul", p, t), coefficient)
+    return graph.apply("Log", graph.apply("Div", p, graph.apply("Sub", 1.0, p)))
+
+
+def _coefficients(at: Any, pair: Any) -> Any:
+    """Start, width and the coefficients of 1, t, t^2 and t^3 of each piece (6, n_knots)."""
+    p, slope = pair.T
+    width, rise = np.append(np.diff(at), 1.0), np.append(np.diff(p), 0.0)
+    first = width * np.append(slope[:-1], 0.0)
+    last = width * np.append(slope[1:], 0.0)
+    return np.array([at, width, p, first, 3 * rise - 2 * first - last, first + last - 2 * rise])
+
+
+def _pairs(maps: ScoreMaps, few: Any) -> tuple[list[Any], list[Any]]:
+    """Scores of the knots of each map, and their two values (n_knots, 2)."""
+    ends = [slice(*maps.knot_offsets[k : k + 2]) for k in few]
+    return [maps.knot_scores[own][::2] for own in ends], [
+        maps.knot_probabilities[own].reshape(-1, 2) for own in ends
+    ]
+
+
+def _steps(graph: Graph, scores: str, starts: list[Any], values: list[Any]) -> str:
+    """Values that are constant from each knot up to the next."""
+    curves = list(zip(starts, values, strict=True))
+    return interpolated(graph, scores, curves, np.zeros(len(curves), dtype=bool))
+
+
+_APPLY = (
+    ([AFFINE], _affine),
+    ([BETA], _beta),
+    ([LINEAR, STEPS], _knots),
+    ([CUBIC], _cubics),
+    ([LINES], _lines),
+    ([QUADRATIC], _quadratic),
+)
