@@ -57,7 +57,9 @@ The tables below, read:
   `isotonic`; `bbq` has a higher NLL, and is better than netcal's on all sets but two.
 - Methods that answer 0 (isotonic regression and histograms of netcal and probmetrics, ENIR) pay for it in
   NLL.
-- Ours are the fastest of their kind in nearly all cases; venn-abers' own package is as fast as our version.
+- Time: temperature scaling, beta, quadratic and Platt scaling, Venn-Abers and BBQ are faster here than in the
+  other packages, BBQ and beta by a factor of 3 to 100; probmetrics' structured vector scaling is faster than
+  our `vector`, and netcal's isotonic regression than ours for two classes.
 """
 
 BINARY_TEXT = """

@@ -42,7 +42,11 @@ def apply_knots(scores: FloatArray, steps: bool, knots: FloatArray, probabilitie
 @apply_knots.plainly
 def _apply_knots(scores: FloatArray, steps: bool, knots: FloatArray, probabilities: FloatArray) -> None:
     place = np.maximum(np.searchsorted(knots, scores, side="right") - 1, 0)
-    p = probabilities[place] if steps else np.interp(scores, knots, probabilities)
+    p = probabilities[place]
+    if not steps:
+        after = np.minimum(place + 1, len(knots) - 1)
+        width = np.where(after > place, knots[after] - knots[place], 1.0)
+        p = p + np.maximum(scores - knots[place], 0.0) / width * (after > place) * (probabilities[after] - p)
     scores[:] = np.log(p / (1.0 - p))
 
 

@@ -6,6 +6,9 @@ from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.isotonic import block_probabilities, pool_ties, pool_violators
 
+#: Bound on derivatives, which matters between scores that differ by less than about 1e-300.
+STEEPEST = 1e300
+
 
 @kernel
 def block_centres(distinct: FloatArray, weight: FloatArray, last: IntArray) -> FloatArray:
@@ -29,7 +32,7 @@ def block_centres(distinct: FloatArray, weight: FloatArray, last: IntArray) -> F
 def end_derivative(width: float, next_width: float, slope: float, next_slope: float) -> float:
     """Derivative at an end from the slopes of the two nearest pieces, so that no extremum appears."""
     derivative = ((2.0 * width + next_width) * slope - width * next_slope) / (width + next_width)
-    return min(max(derivative, 0.0), 3.0 * slope)
+    return min(max(derivative, 0.0), 3.0 * slope, STEEPEST)
 
 
 @kernel
@@ -38,7 +41,7 @@ def monotone_derivatives(x: FloatArray, y: FloatArray) -> FloatArray:
     n = len(x)
     derivatives = np.zeros(n)
     if n == 2:
-        derivatives[:] = (y[1] - y[0]) / (x[1] - x[0])
+        derivatives[:] = min((y[1] - y[0]) / (x[1] - x[0]), STEEPEST)
     if n <= 2:
         return derivatives
     for i in range(1, n - 1):
@@ -46,7 +49,7 @@ def monotone_derivatives(x: FloatArray, y: FloatArray) -> FloatArray:
         slope, next_slope = (y[i] - y[i - 1]) / before, (y[i + 1] - y[i]) / after
         if slope > 0.0 and next_slope > 0.0:  # a weighted harmonic mean
             near, far = 2.0 * after + before, after + 2.0 * before
-            derivatives[i] = (near + far) / (near / slope + far / next_slope)
+            derivatives[i] = min((near + far) / (near / slope + far / next_slope), STEEPEST)
     for end, step in ((0, 1), (n - 1, -1)):
         one, two = end + step, end + 2 * step
         width, next_width = abs(x[one] - x[end]), abs(x[two] - x[one])
