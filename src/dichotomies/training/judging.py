@@ -20,7 +20,6 @@ from dichotomies.training.cross_fitting import CrossFit
 from dichotomies.tree.forest import Forest, node_keys
 
 if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
     from dichotomies.rows import Rows
     from dichotomies.training.plan import Plan
@@ -45,7 +44,11 @@ def calibrated_nll(plan: Plan, task: NodeTask, external: MulticlassCalibrator, s
 
 
 def _nll(crossed: CrossFit, external: MulticlassCalibrator) -> float:
-    """Mean out-of-fold NLL, the external calibrator of each fold fitted on the others."""
+    """Mean out-of-fold NLL.
+
+    The external calibrator is fitted on the same out-of-fold probabilities: what it gains by having as many
+    parameters as it has, it gains for everything that is compared.
+    """
     plan, rows, forest = crossed.plan, crossed.task.rows, Forest.of([crossed.task.tree])
     log_proba = np.empty((len(rows), rows.n_classes))
     for f in range(rows.n_folds):
@@ -53,20 +56,9 @@ def _nll(crossed: CrossFit, external: MulticlassCalibrator) -> float:
         model = FittedForest(forest, crossed.fold_scorer(f))
         log_proba[mine] = model.predict_log_proba(rows.features_of(mine), plan.n_jobs)
     if plan.external_calibration is not None:
-        log_proba = _calibrated(external, log_proba, rows)
+        fitted = clone(external).fit(log_proba, rows.codes, sample_weight=rows.weight)
+        log_proba = fitted.predict_log_proba(log_proba)
     return float(-np.average(log_proba[np.arange(len(rows)), rows.codes], weights=rows.weight))
-
-
-def _calibrated(external: MulticlassCalibrator, log_proba: FloatArray, rows: Rows) -> FloatArray:
-    """Log-probabilities of each fold, calibrated on the others."""
-    calibrated = log_proba.copy()
-    for f in range(rows.n_folds):
-        mine, others = rows.fold == f, np.flatnonzero(rows.fold != f)
-        weight = None if rows.weight is None else rows.weight[others]
-        if weight is None or weight.any():
-            fitted = clone(external).fit(log_proba[others], rows.codes[others], sample_weight=weight)
-            calibrated[mine] = fitted.predict_log_proba(log_proba[mine])
-    return calibrated
 
 
 def only_present(rows: Rows) -> Rows:
