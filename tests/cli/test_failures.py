@@ -31,9 +31,10 @@ def fit_text(tmp_path):
         ("x,y\n1,u\n2,u\n", "at least two classes, but y has only one class: 'u'"),
         ("x,z\n1,u\n", "no column 'y'"),
         ("x,x,y\n1,1,u\n", "several columns of the same name"),
-        ("x,y\n1,u\n,v\n", "no value in the column 'x' of row 1"),
+        ("x,y\n1,u\ninf,v\n", "has inf in the column 'x' of row 1"),
         ("x,y\n1,u\n2\n", "1 values in line 3"),
-        ("x,y\nred,u\nblue,v\n", "a column that is not numeric: 'x'"),
+        ("x,y\nred,u\nred,v\n", "no column left to learn from; left out: 'x' (the same in every row)"),
+        ("x,y\n,u\n,v\n", "no column left to learn from; left out: 'x' (no values)"),
     ],
 )
 def test_data_that_cannot_be_fitted_is_refused_in_a_sentence(text, said, fit_text):
@@ -73,8 +74,9 @@ def test_a_tab_is_found_and_can_be_typed(tmp_path):
     data = tmp_path / "t.csv"
     data.write_text("x\ty\n" + "1\tu\n2\tv\n" * 20)
     arguments = ["fit", data, "--label", "y", "-o", tmp_path / "m", "--quiet"]
-    assert r"say so: --delimiter '\t'." in sentence(*arguments)
+    run(*arguments)
     run(*arguments, "--delimiter", r"\t")
+    assert "no column 'y'" in sentence(*arguments, "--delimiter", ",")
 
 
 def test_debug_shows_where_an_error_comes_from(tmp_path):

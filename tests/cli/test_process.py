@@ -1,8 +1,10 @@
 """As a program of its own: quick to say what it is, quiet in pipes, and clean on standard output."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -59,3 +61,14 @@ def test_failures_are_exit_codes(tmp_path):
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == f"Error: There is no file {tmp_path / 'no.model'}.\n"
+
+
+def test_termination_leaves_no_unfinished_file(digit_files, many_rows, tmp_path):
+    output = tmp_path / "p.csv"
+    command = [*PROGRAM, "predict", str(digit_files.model), str(many_rows), "--output", str(output)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while process.poll() is None and not list(tmp_path.glob(".dichotomies-*.part")):
+            time.sleep(0.001)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 143
+    assert list(tmp_path.iterdir()) == []

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix
+from sklearn.naive_bayes import GaussianNB
 
-from dichotomies import ClassTree
+from dichotomies import ClassTree, NestedDichotomyClassifier
 from dichotomies.diagnostics import confused_pairs
 from dichotomies.diagnostics.confusion import separating_nodes
 
@@ -58,3 +59,12 @@ def test_weight_two_is_the_row_twice(calibrated, rng):
     )
     np.testing.assert_allclose(one.mass, two.mass)
     np.testing.assert_array_equal(one.errors, two.errors)
+
+
+def test_there_are_no_pairs_where_every_row_is_certain_and_right(rng):
+    y = np.repeat([0, 1], 20)
+    X = y[:, None] * 1e6 + rng.standard_normal((40, 2))
+    clf = NestedDichotomyClassifier(GaussianNB(), external_calibration=None, random_state=0).fit(X, y)
+    assert (clf.predict_proba(X).max(axis=1) == 1).all()
+    assert len(confused_pairs(clf, X, y)) == 0
+    assert "2 classes" in repr(clf.report(X, y))

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+from sklearn.utils import all_estimators
 
 from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.log_odds import CERTAIN
@@ -68,17 +69,18 @@ def test_every_kind_of_classifier_equals_the_product_of_its_clones(digits, estim
     np.testing.assert_allclose(scored, np.transpose(binary), atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", _KNOWN_METHODS, ids=lambda kind: kind.__name__)
-def test_what_is_known_of_a_learner_is_what_trying_it_would_find(digits, kind, monkeypatch):
+@pytest.mark.parametrize("name", _KNOWN_METHODS)
+def test_what_is_known_of_a_learner_is_what_trying_it_would_find(digits, name, monkeypatch):
     X, y = digits
+    kind = dict(all_estimators("classifier"))[name]
     estimator = kind(max_iter=500) if kind is LogisticRegression else kind()
     if kind is LogisticRegressionCV:
         estimator = kind(
             Cs=2, cv=2, use_legacy_attributes=False, l1_ratios=(0,), scoring="neg_log_loss", max_iter=500
         )
     estimator.fit(X, y < 5)
-    known = _KNOWN_METHODS[kind]
-    monkeypatch.delitem(_KNOWN_METHODS, kind)
+    known = _KNOWN_METHODS[name]
+    monkeypatch.delitem(_KNOWN_METHODS, name)
     tried = _probability_method(estimator, X[:20])
     if known == "predict_proba":  # logarithms of probabilities are the same log-odds
         assert tried == "predict_log_proba"

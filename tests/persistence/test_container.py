@@ -181,22 +181,19 @@ def test_attributes_that_files_do_not_keep_are_refused(tmp_path):
         clf.save(tmp_path / "a.model")
 
 
-@pytest.mark.parametrize("library", ["safetensors.numpy", "skops.io"])
-def test_a_missing_library_is_named_with_its_extra(tmp_path, library, monkeypatch):
-    clf = model("clones logistic")
-    clf.save(tmp_path / "a.model")
+@pytest.mark.parametrize(
+    ("library", "kind"), [("safetensors.numpy", "naive-bayes gaussian"), ("skops.io", "clones logistic")]
+)
+def test_a_missing_library_is_named_with_its_extra(tmp_path, library, kind, monkeypatch):
+    clf = model(kind)
 
     def missing(name):
         raise ModuleNotFoundError(name) if name == library else AssertionError(name)
 
     monkeypatch.setattr(errors, "import_module", missing)
     wanted = rf"needs {library.partition('.')[0]}: pip install 'dichotomies\[save\]'"
-    if library.startswith("safetensors"):
-        with pytest.raises(ImportError, match=wanted):
-            load(tmp_path / "a.model")
-    else:
-        with pytest.raises(ImportError, match=wanted):
-            clf.save(tmp_path / "a.model")
+    with pytest.raises(ImportError, match=wanted):
+        clf.save(tmp_path / "a.model")
 
 
 def test_a_model_that_could_not_be_loaded_is_not_saved(tmp_path):
@@ -205,3 +202,33 @@ def test_a_model_that_could_not_be_loaded_is_not_saved(tmp_path):
     with pytest.raises(ModelFileError, match=r"Classifier cannot be saved: its parts do not fit"):
         clf.save(tmp_path / "a.model")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names on this system")
+def test_what_is_no_regular_file_is_refused_without_reading(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(ModelFileError, match="is not a regular file"):
+            load(place)
+
+
+def test_little_is_read_of_a_large_file_that_is_no_model(tmp_path):
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(2**40)  # takes no place on the disk
+    with pytest.raises(ModelFileError, match="is not a model file"):
+        load(tmp_path / "large")
+
+
+@pytest.mark.parametrize("name", ["naive-bayes gaussian", "logistic", "clones logistic"])
+def test_a_mapped_model_predicts_the_same_from_memory_that_processes_share(tmp_path, name):
+    clf, (X, _) = model(name), digits()
+    clf.save(tmp_path / "a.model")
+    mapped = load(tmp_path / "a.model", mmap_mode="r")
+    np.testing.assert_array_equal(mapped.predict_proba(X), clf.predict_proba(X))
+    for array in container.read(tmp_path / "a.model", copy=False)[1].values():
+        assert not array.flags.writeable
+        assert not array.flags.owndata
+    (tmp_path / "a.model").unlink()  # as if replaced by another
+    np.testing.assert_array_equal(mapped.predict_proba(X), clf.predict_proba(X))
+    with pytest.raises(ValueError, match="mmap_mode must be None or 'r'"):
+        load(tmp_path / "a.model", mmap_mode="w")

@@ -1,5 +1,9 @@
 """Objects of scikit-learn and of the user: by their parameters, or by skops and whom it trusts."""
 
+import io
+import re
+import zipfile
+
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -9,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
 
 from dichotomies import CalibratedClassifier, NestedDichotomyClassifier, TunedLogisticRegression, load
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
@@ -37,8 +42,8 @@ def forest(tmp_path):
 def test_types_that_nobody_trusts_are_named(forest):
     path, _ = forest
     wanted = (
-        r"not trusted by default.*: sklearn\.tree\._tree\.Tree\..*load\(path, trusted=\['sklearn\.tree\._tree"
-        r".*--trust sklearn\.tree\._tree\.Tree\.$"
+        r"not trusted by default.*: sklearn\.ensemble\._forest\.RandomForestClassifier, .*"
+        r"load\(path, trusted=\['sklearn\.ensemble\._forest.*--trust sklearn\.tree\._tree\.Tree\.$"
     )
     with pytest.raises(ModelFileError, match=wanted):
         load(path)
@@ -47,8 +52,11 @@ def test_types_that_nobody_trusts_are_named(forest):
 @pytest.mark.parametrize("by", [str, type], ids=["by name", "by type"])
 def test_types_that_the_caller_trusts_are_loaded(forest, by):
     path, before = forest
-    tree = before.estimators_[0].estimators_[0].tree_
-    trusted = [type(tree)] if by is type else ["sklearn.tree._tree.Tree"]
+    forest = before.estimators_[0]
+    tree = forest.estimators_[0]
+    trusted = [type(each) for each in (forest, tree, tree.tree_)]
+    if by is str:
+        trusted = [f"{each.__module__}.{each.__name__}" for each in trusted]
     X, _ = digits()
     np.testing.assert_array_equal(load(path, trusted=trusted).predict_proba(X), before.predict_proba(X))
 
@@ -140,3 +148,57 @@ def test_foreign_objects_do_not_become_models(tmp_path):
 def test_trusted_is_a_list(tmp_path, trusted):
     with pytest.raises(TypeError, match="trusted must be a list"):
         load(tmp_path / "a.model", trusted=trusted)
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A model file with support vector machines at its nodes."""
+    clf = NestedDichotomyClassifier(SVC(), internal_calibration="platt", random_state=0).fit(*digits())
+    clf.save(tmp_path / "a.model")
+    return tmp_path / "a.model"
+
+
+def test_estimators_that_predict_in_native_code_need_trust(machine):
+    """Their arrays may not fit together, which their own code does not check."""
+    with pytest.raises(ModelFileError, match=r"not trusted by default.*: sklearn\.svm\._classes\.SVC\. "):
+        load(machine)
+    X, y = digits()
+    assert load(machine, trusted=[SVC]).score(X, y) > 0.8
+
+
+def _archive(path, change):
+    document, tensors = container.read(path)
+    new = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(tensors["skops"].tobytes())) as before,
+        zipfile.ZipFile(
+            new, "w", zipfile.ZIP_DEFLATED if change == "compressed" else zipfile.ZIP_STORED
+        ) as after,
+    ):
+        for member in before.infolist():
+            after.writestr(member.filename, before.read(member))
+    tensors["skops"] = np.frombuffer(new.getvalue(), np.uint8)
+    container.write(path, document, tensors)
+
+
+def test_compressed_archives_are_refused(machine):
+    """A few megabytes of them may be gigabytes of blanks."""
+    _archive(machine, "stored")
+    load(machine, trusted=[SVC])
+    _archive(machine, "compressed")
+    with pytest.raises(ModelFileError, match="is not compressed"):
+        load(machine, trusted=[SVC])
+
+
+def test_workers_are_not_taken_from_files(tmp_path):
+    X, y = digits()
+    forest = RandomForestClassifier(2, max_depth=2, n_jobs=1)
+    clf = NestedDichotomyClassifier(forest, random_state=0, n_jobs=1).fit(X, y).set_params(n_jobs=1000)
+    for node in clf.estimators_:
+        node.set_params(n_jobs=1000)
+    clf.save(tmp_path / "a.model")
+    with pytest.raises(ModelFileError) as refused:
+        load(tmp_path / "a.model")
+    again = load(tmp_path / "a.model", trusted=re.findall(r"--trust (\S+[^.\s])", str(refused.value)))
+    assert again.n_jobs is None
+    assert all(node.n_jobs is None for node in again.estimators_)

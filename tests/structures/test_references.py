@@ -176,7 +176,7 @@ def test_the_judge_is_the_out_of_fold_log_loss_of_the_tree(iris):
         patch.setattr("dichotomies.rows.sampling.fold_of_rows", lambda codes, cv, rng: folds)
         judged = loss(tree, max_rows=1_000, seed=0)
     # groups of equal rows come sorted by class and content, not in the order of the rows
-    clf = NestedDichotomyClassifier(GaussianNB(), tree, external_calibration=None)
+    clf = NestedDichotomyClassifier(GaussianNB(), tree, internal_calibration=None, external_calibration=None)
     order = _order_of_groups(X, y)
     splits = [(order[folds != f], order[folds == f]) for f in range(3)]
     proba = cross_val_predict(clf, X, y, cv=splits, method="predict_proba")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -30,13 +31,22 @@ _BATCHES_PER_JOB = 16
 class _OneBlasThread:
     """Context in which BLAS uses one thread: the first to enter sets the limit, the last to leave lifts it.
 
-    The limit applies to the whole process, so threads that enter and leave in any order must share it.
+    The limit applies to the whole process, so threads that enter and leave in any order must share it. A
+    process made by ``fork`` has none of its parent's other threads, so what they held is released there.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
         self._limit: Any = None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._release)
+
+    def _release(self) -> None:
+        self._lock = threading.Lock()
+        if self._inside:
+            self._inside = 0
+            self._limit.__exit__(None, None, None)
 
     def __enter__(self) -> None:
         with self._lock:
@@ -47,9 +57,9 @@ class _OneBlasThread:
 
     def __exit__(self, *exception: object) -> None:
         with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
+            if self._inside == 1:
                 self._limit.__exit__(None, None, None)
+            self._inside = max(0, self._inside - 1)  # 0 already if it was entered before a fork
 
 
 _ONE_BLAS_THREAD = _OneBlasThread()

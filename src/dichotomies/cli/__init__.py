@@ -1,6 +1,9 @@
 """Command-line interface: parses arguments, calls the library, prints results."""
 
+import signal
 import sys
+
+_TERMINATED = 128 + 15
 
 
 def main() -> None:
@@ -15,4 +18,5 @@ def main() -> None:
         )
     from dichotomies.cli.app import app
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that unfinished files are removed
     app()

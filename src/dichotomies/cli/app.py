@@ -29,7 +29,7 @@ def _print_version(wanted: bool) -> None:
 
 app = typer.Typer(
     help="Trustworthy class probabilities when there are many classes.",
-    epilog="Exit codes: 0 done, 1 the work failed, 2 the command was not understood, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 failed, 2 the command was not understood, 130 interrupted, 143 terminated.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

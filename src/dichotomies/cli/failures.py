@@ -1,6 +1,6 @@
 """Error handling of commands: a one-line message on stderr and an exit code.
 
-0: done; 1: the work failed; 2: the command was not understood; 130: interrupted.
+0: done; 1: the work failed; 2: the command was not understood; 130: interrupted; 143: terminated.
 """
 
 import functools

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from dichotomies._common.chunks import rows_within
-from dichotomies.cli.settings import Settings
+from dichotomies.cli.settings import SettingsError
 
 if TYPE_CHECKING:
-    from dichotomies.tables import Columns, TableFile, TableModel
+    from dichotomies.tables import TableFile, TableModel
 
 
 def label_of(file: "TableFile", given: str | None, remembered: str | None = None) -> str:
@@ -26,26 +26,13 @@ def label_of(file: "TableFile", given: str | None, remembered: str | None = None
     return label
 
 
-def training_columns(
-    label: str,
-    settings: Sequence[Settings],
-    *,
-    text: list[str] | None,
-    ignore: list[str] | None,
-    weight: str | None,
-) -> "Columns":
-    """Return the columns for training; missing values are allowed if all base learners accept them."""
-    from dichotomies import NestedDichotomyClassifier
-    from dichotomies.tables import Columns, allows_missing
-
-    learners = [NestedDichotomyClassifier(each.estimator_for(sparse=False)) for each in settings]
-    return Columns(
-        label=label,
-        text=tuple(text or ()),
-        ignore=tuple(ignore or ()),
-        weight=weight,
-        allow_missing=all(map(allows_missing, learners)),
-    )
+def check_not_read(output: Path, *inputs: Path | None) -> None:
+    """Raise if a file to be written is one that the same command reads."""
+    for each in inputs:
+        if each is not None and output.exists() and each.exists() and output.samefile(each):
+            raise SettingsError(
+                f"{output} is read by this command, and would be overwritten; write another file (--output)."
+            )
 
 
 def load_model(path: Path, n_jobs: int | None = None, trusted: Sequence[str] | None = None) -> "TableModel":

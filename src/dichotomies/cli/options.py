@@ -23,6 +23,12 @@ def _parse_delimiter(text: str | None) -> str | None:
     return mark
 
 
+def _check_decimal(mark: str | None) -> str | None:
+    if mark not in (None, ".", ","):
+        raise typer.BadParameter(f"the decimal mark is a point or a comma, got {mark!r}")
+    return mark
+
+
 def _check_jobs(n_jobs: int | None) -> int | None:
     if n_jobs == 0:
         raise typer.BadParameter("there must be a worker: give 1 or more, or -1 for one for each core")
@@ -52,6 +58,34 @@ NGrams = Annotated[
         show_default=True,
     ),
 ]
+Categorical = Annotated[
+    list[str] | None,
+    option(panel=FILE, metavar="COLUMN", help="Column of categories, also of numbers; may be repeated."),
+]
+Numeric = Annotated[
+    list[str] | None, option(panel=FILE, metavar="COLUMN", help="Column of numbers; may be repeated.")
+]
+Date = Annotated[
+    list[str] | None, option(panel=FILE, metavar="COLUMN", help="Column of dates; may be repeated.")
+]
+ColumnsFile = Annotated[
+    Path | None,
+    option(
+        "--columns",
+        panel=FILE,
+        metavar="FILE",
+        help="A .toml file with lists of columns under the names of these options, as in text = ['title'].",
+    ),
+]
+Scale = Annotated[
+    bool | None,
+    option(
+        "--scale/--no-scale",
+        panel=FILE,
+        help="Divide columns of numbers by their standard deviations.",
+        show_default="if there are other columns",
+    ),
+]
 Ignore = Annotated[
     list[str] | None, option(panel=FILE, metavar="COLUMN", help="Column to skip; may be repeated.")
 ]
@@ -73,7 +107,36 @@ Delimiter = Annotated[
         panel=FILE,
         metavar="MARK",
         callback=_parse_delimiter,
-        help=r"Delimiter of a CSV file, if not a comma; \t is a tab.",
+        help=r"Delimiter of a CSV file; \t is a tab. By default as the file shows.",
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    option(
+        panel=FILE,
+        metavar="NAME",
+        help="Encoding of a CSV file, such as latin-1; by default UTF-8, or cp1252 if it is not.",
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    option(
+        panel=FILE,
+        metavar=".|,",
+        callback=_check_decimal,
+        help="Decimal mark of a CSV file; by default as the file shows.",
+    ),
+]
+MaxLine = Annotated[
+    int | None,
+    option(
+        "--max-line",
+        panel=FILE,
+        metavar="MIB",
+        min=1,
+        max=1024,
+        help="Largest size of a line, in MiB.",
+        show_default="16",
     ),
 ]
 FirstId = Annotated[
@@ -83,7 +146,8 @@ FirstId = Annotated[
         metavar="0|1",
         min=0,
         max=1,
-        help="Index of the first feature of an svmlight file; by default 0 if a 0 occurs, else 1.",
+        help="Index of the first feature of an svmlight file; by default that of the model, and in training "
+        "0 if a 0 occurs, else 1.",
     ),
 ]
 NFeatures = Annotated[
@@ -93,6 +157,7 @@ NFeatures = Annotated[
         panel=FILE,
         metavar="N",
         min=1,
+        max=2**31 - 1,
         help="Number of features of an svmlight file, if more than occur in it.",
     ),
 ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dichotomies._common.suggestions import did_you_mean
 from dichotomies.cli.estimators import AUTO, estimator_named, summaries
+from dichotomies.cli.references import is_sparse
 from dichotomies.training.parameters import EnsembleParameters, TreeParameters, declarations
 
 if TYPE_CHECKING:
@@ -73,6 +74,12 @@ class Settings:
         """Name of the base learner, with parameters in view."""
         return "logistic" if self.param and self.estimator == AUTO else self.estimator
 
+    @property
+    def tree_file(self) -> Path | None:
+        """The file with the tree, if the structure is one."""
+        structure = str(self.values.get("structure", ""))
+        return Path(structure) if structure.endswith(".json") else None
+
     def estimator_for(self, *, sparse: bool) -> Any:
         """Return the base learner; None where it is to be chosen."""
         return estimator_named(self.base_learner, self.param, sparse=sparse)
@@ -84,7 +91,7 @@ class Settings:
         values = {OPTIONS[name].name: _READERS.get(name, _or_none)(v) for name, v in self.values.items()}
         if "structure" in values:
             values["structure"] = _structure(values["structure"], text_labels=table.labels.dtype.kind == "U")
-        values["estimator"] = self.estimator_for(sparse=bool(table.texts) or hasattr(table.X, "indptr"))
+        values["estimator"] = self.estimator_for(sparse=is_sparse(table))
         values |= {"n_jobs": n_jobs, "random_state": self.seed, "verbose": verbose}
         if self.trees == 1:
             return NestedDichotomyClassifier(**values)

@@ -106,7 +106,8 @@ def confused_pairs(
     evaluated = EvaluatedModel.of(clf, X, y, sample_weight)
     mass, errors = evaluated.sum_chunks(_Confusion(evaluated).of_chunk)
     pairs = (mass + errors).tocoo()  # pairs with nonzero mass or errors
-    mass, errors = (np.asarray(amounts[pairs.row, pairs.col]).ravel() for amounts in (mass, errors))
+    # scipy answers empty indices with one zero
+    mass, errors = (np.asarray(part[pairs.row, pairs.col]).ravel()[: pairs.nnz] for part in (mass, errors))
     order = np.lexsort((-errors, -mass) if by == "mass" else (-mass, -errors))[:top]
     left, right = pairs.row[order], pairs.col[order]
     tree = evaluated.tree

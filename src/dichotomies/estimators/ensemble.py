@@ -41,6 +41,8 @@ class NestedDichotomyEnsemble(EnsembleParameters, DichotomyEstimator):
         The fitted calibrator of each tree; empty without.
     pooling_ : str
         Which mean is taken, as `pooling` said when fitting.
+    calibration_ : Calibration
+        The calibrators inside and of the pool, and the out-of-fold NLL of the pairs that were compared.
     model_ : FittedForest
         Everything that was fitted: the trees, the trained nodes and the calibrators.
     external_calibrator_ : MulticlassCalibrator or None

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.ensemble._forest import ForestClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.tree import BaseDecisionTree
 from sklearn.utils.validation import has_fit_parameter
 
 from dichotomies.learners.base import LEARNERS, Learner, Unsupported
 
-#: Estimators that would convert X to single precision themselves, again at every node.
-_SINGLE_PRECISION = (BaseDecisionTree, ForestClassifier)
+#: Estimators that would convert X to single precision themselves, again at every node; by name, because
+#: importing them takes a tenth of a second.
+_SINGLE_PRECISION = {"sklearn.tree._classes.BaseDecisionTree", "sklearn.ensemble._forest.ForestClassifier"}
 
 
 def choose(estimator: Any, name: str = "auto", *, calibrated: bool = False) -> Learner:
@@ -70,4 +69,5 @@ def takes_weight(estimator: Any) -> bool:
 
 def input_dtypes(estimator: Any) -> list[type]:
     """Return the types of X that an estimator computes with; X of any other is converted to the first."""
-    return [np.float32] if isinstance(estimator, _SINGLE_PRECISION) else [np.float64, np.float32]
+    bases = {f"{base.__module__}.{base.__name__}" for base in type(estimator).__mro__}
+    return [np.float32] if bases & _SINGLE_PRECISION else [np.float64, np.float32]

@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
-from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
-from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies._kernels.log_odds import from_log_probabilities, from_probabilities
 from dichotomies.persistence import savable
@@ -104,8 +100,9 @@ def _probability_method(estimator: Any, X: Matrix) -> str:
     estimators and tested on a few rows for all others, including pipelines and third-party estimators.
     Second choice are log-probabilities, which may not have been rounded to 0 or 1.
     """
-    if type(estimator) in _KNOWN_METHODS:
-        return _KNOWN_METHODS[type(estimator)]
+    kind = type(estimator)
+    if kind.__module__.startswith("sklearn.") and kind.__name__ in _KNOWN_METHODS:
+        return _KNOWN_METHODS[kind.__name__]
     if not hasattr(estimator, "predict_proba"):
         return "decision_function"  # scores, to be calibrated
     if hasattr(estimator, "decision_function"):
@@ -125,16 +122,16 @@ def _is_log_odds(estimator: Any, X: Matrix, scores: FloatArray) -> bool:
     return bool(unsaturated.any()) and np.allclose(expected, unlikelier, rtol=1e-4, atol=1e-6)
 
 
-#: Methods of estimators that need not be tested. Naive Bayes computes log-probabilities and exponentiates
-#: them; trees compute probabilities and take their logarithm, which `log_odds` does as well.
+#: Methods of scikit-learn's estimators that need not be tested. Naive Bayes computes log-probabilities and
+#: exponentiates them; trees compute probabilities and take their logarithm, which `log_odds` does as well.
 _KNOWN_METHODS = {
-    LogisticRegression: "decision_function",
-    LogisticRegressionCV: "decision_function",
-    BernoulliNB: "predict_log_proba",
-    ComplementNB: "predict_log_proba",
-    GaussianNB: "predict_log_proba",
-    MultinomialNB: "predict_log_proba",
-    DecisionTreeClassifier: "predict_proba",
-    ExtraTreesClassifier: "predict_proba",
-    RandomForestClassifier: "predict_proba",
+    "LogisticRegression": "decision_function",
+    "LogisticRegressionCV": "decision_function",
+    "BernoulliNB": "predict_log_proba",
+    "ComplementNB": "predict_log_proba",
+    "GaussianNB": "predict_log_proba",
+    "MultinomialNB": "predict_log_proba",
+    "DecisionTreeClassifier": "predict_proba",
+    "ExtraTreesClassifier": "predict_proba",
+    "RandomForestClassifier": "predict_proba",
 }

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 _PLAIN = {np.dtype(name) for name in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")}
 
 #: Kinds of dtypes whose bytes are stored as integers: the integer dtype, and a pattern of the original one.
-_VIEWS = {"U": ("u4", r"<U[0-9]{1,9}"), "S": ("u1", r"\|S[0-9]{1,9}"), "M": ("i8", r"<M8(\[.{1,9}\])?")}
+_VIEWS = {
+    "U": ("u4", r"<U[0-9]{1,9}"),
+    "S": ("u1", r"\|S[0-9]{1,9}"),
+    "M": ("i8", r"<M8(\[.{1,9}\])?"),
+    "m": ("i8", r"<m8(\[.{1,9}\])?"),
+}
 
 _HIGHEST_CHARACTER = 0x10FFFF
 

@@ -40,7 +40,16 @@ class Form(Protocol):
 
 
 class Fields:
-    """Form of dataclasses: their fields, without cached properties."""
+    """Form of dataclasses: their fields, without cached properties.
+
+    Parameters
+    ----------
+    upgrade : callable, optional
+        Converts the fields in files of earlier versions to those of today.
+    """
+
+    def __init__(self, upgrade: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> None:
+        self.upgrade = upgrade
 
     def state(self, obj: Any) -> dict[str, Any]:
         """Return the fields."""
@@ -48,7 +57,7 @@ class Fields:
 
     def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
         """Call the constructor."""
-        return cls(**state)
+        return cls(**(state if self.upgrade is None else self.upgrade(state)))
 
 
 class Parts:
@@ -84,7 +93,7 @@ class Parameters:
     def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
         """Create a new instance."""
         forgotten = set(state.pop(self._DEFAULT)) - set(signature(cls).parameters)
-        return cls(**{name: value for name, value in state.items() if name not in forgotten})
+        return cls(**{name: value for name, value in _here(state).items() if name not in forgotten})
 
 
 class Estimator:
@@ -121,7 +130,7 @@ class Estimator:
     def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
         """Create a new instance and set its fitted attributes."""
         names = _parameters(cls)
-        state = state if self.upgrade is None else self.upgrade(state)
+        state = _here(state if self.upgrade is None else self.upgrade(state))
         obj = cls(**{name: value for name, value in state.items() if name in names})
         for name, value in state.items():
             if name not in names:
@@ -134,6 +143,11 @@ class Estimator:
         """Return True for names of fitted attributes, not of methods or private attributes."""
         public = name.endswith("_") and not name.startswith("_") and not hasattr(cls, name)
         return public or name in self.others
+
+
+def _here(state: dict[str, Any]) -> dict[str, Any]:
+    """State without `n_jobs`, which suits the machine that wrote the file."""
+    return state | {"n_jobs": None} if "n_jobs" in state else state
 
 
 def _same(value: Any, default: Any) -> bool:

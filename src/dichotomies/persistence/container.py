@@ -8,15 +8,19 @@ version of the format, so that every version can verify any file and name the ve
 from __future__ import annotations
 
 import json
+import mmap
 import platform
 import re
+import stat
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dichotomies._common.atomic_files import replaced_when_done
-from dichotomies.persistence.errors import MissingExtraError, ModelFileError, extra
+from dichotomies.persistence.errors import ModelFileError, extra
 
 if TYPE_CHECKING:
     import os
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Tensors = dict[str, npt.NDArray[Any]]
+    Data = mmap.mmap | bytes
 
 #: The version of the format that is written, and the highest that is read.
 FORMAT = 2
@@ -31,6 +36,11 @@ FORMAT = 2
 _ENTRY = "dichotomies"
 _BEGINNING = b'{"__metadata__":{"dichotomies":'
 _NO_CHECKSUM = "0" * 64
+
+#: Data types by their names in safetensors files.
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1"}
+_DTYPES |= {"U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?"}
+
 _LIBRARIES = ("dichotomies", "numpy", "scikit-learn")
 
 
@@ -51,35 +61,64 @@ def write(path: str | os.PathLike[str], model: Any, tensors: Tensors) -> None:
         file.write(memoryview(data)[len(header) :])
 
 
-def read(path: str | os.PathLike[str]) -> tuple[Any, Tensors]:
-    """Read model and tensors; raise if the file is damaged or of a newer format."""
-    data = _bytes_of(path)
+def read(path: str | os.PathLike[str], *, copy: bool = True) -> tuple[Any, Tensors]:
+    """Read model and tensors; raise if the file is damaged or of a newer format.
+
+    The file is mapped into memory, so nothing but its beginning is read of a file that is no model. Without
+    `copy` the tensors are read-only views of the map, which processes that load the same file share.
+    """
+    data = _mapped(path)
     document = _document(data, path)
     _check_seal(data, document["sha256"], path)
     _check_format(document, path)
     try:
-        return document["model"], extra("safetensors.numpy").load(data)
-    except MissingExtraError:
-        raise
+        tensors = _tensors(data)
     except Exception as error:  # a malicious file may cause any exception
         raise ModelFileError(f"{path} has a correct checksum, but cannot be read: {error}.") from error
+    return document["model"], {name: each.copy() for name, each in tensors.items()} if copy else tensors
 
 
-def _bytes_of(path: str | os.PathLike[str]) -> bytes:
+def _mapped(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
+    """Map a file into memory; raise unless it is a regular file."""
     try:
-        return Path(path).read_bytes()
+        size = _size_of_regular(path)
+        with Path(path).open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
     except FileNotFoundError as error:
         raise FileNotFoundError(f"There is no file {path}.") from error
     except IsADirectoryError as error:
         raise IsADirectoryError(f"{path} is a folder, not a model file.") from error
 
 
-def _header(data: bytes) -> bytes:
+def _size_of_regular(path: str | os.PathLike[str]) -> int:
+    """Size of a file; opening a pipe would wait, and a device may have no end."""
+    state = Path(path).stat()
+    if stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode):
+        return state.st_size
+    raise ModelFileError(f"{path} is not a regular file, so it cannot be a model file.")
+
+
+def _tensors(data: Data) -> Tensors:
+    """Views of the tensors; safetensors' own reader for numpy copies them."""
+    start = len(_header(data))
+    contents = memoryview(data)[start:]
+    tensors = {}
+    for name, entry in json.loads(_header(data)[8:]).items():
+        if name != "__metadata__":
+            first, last = entry["data_offsets"]
+            if not 0 <= first <= last <= len(contents):
+                raise ValueError(f"the tensor {name!r} is outside of the file")
+            tensor = np.frombuffer(contents[first:last], _DTYPES[entry["dtype"]]).reshape(entry["shape"])
+            tensors[name] = tensor if tensor.flags.aligned else tensor.copy()
+    return tensors
+
+
+def _header(data: Data) -> bytes:
     """Return the header, preceded by its length in 8 bytes."""
     return data[: 8 + int.from_bytes(data[:8], "little")]
 
 
-def _document(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
+def _document(data: Data, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Parse the JSON document; raise unless it has the entries needed to verify the file."""
     beginning = data[8 : 8 + len(_BEGINNING)]
     if not _BEGINNING.startswith(beginning):
@@ -102,14 +141,14 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is not JSON.")
 
 
-def _damage(data: bytes, path: str | os.PathLike[str]) -> str:
+def _damage(data: Data, path: str | os.PathLike[str]) -> str:
     """Describe the damage of a file whose header cannot be parsed."""
     if len(data) < 8 + int.from_bytes(data[:8], "little"):
         return f"{path} is truncated: it has only {len(data)} bytes. Copy or save it again."
     return f"{path} has been altered since it was saved: its header cannot be read. Copy or save it again."
 
 
-def _check_seal(data: bytes, claimed: str, path: str | os.PathLike[str]) -> None:
+def _check_seal(data: Data, claimed: str, path: str | os.PathLike[str]) -> None:
     header = _header(data)
     at = header.find(claimed.encode())
     digest = sha256(header[:at] + _NO_CHECKSUM.encode() + header[at + 64 :])
@@ -118,7 +157,7 @@ def _check_seal(data: bytes, claimed: str, path: str | os.PathLike[str]) -> None
         raise ModelFileError(_difference(data, path))
 
 
-def _difference(data: bytes, path: str | os.PathLike[str]) -> str:
+def _difference(data: Data, path: str | os.PathLike[str]) -> str:
     """Describe a checksum error: truncated or altered, by the length in the header."""
     try:
         entries = json.loads(_header(data)[8:]).items()

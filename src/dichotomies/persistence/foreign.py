@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,17 +21,20 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+#: Modules of estimators that predict in native code, which arrays that do not fit together can crash.
+_NATIVE = ("sklearn.svm.", "sklearn.tree.", "sklearn.ensemble.", "sklearn.neighbors.")
+
 for _cls in (KFold, StratifiedKFold, FrozenEstimator, Pipeline):
     savable(f"sklearn/{_cls.__name__}", Parameters())(_cls)
 
 
 def dumped(objects: list[Any]) -> npt.NDArray[np.uint8]:
     """Serialise objects by skops, and verify that it can read them again."""
-    io = extra("skops.io")
+    skops = extra("skops.io")
     kinds = ", ".join(sorted({type(each).__name__ for each in objects}))
     try:
-        data: bytes = io.dumps(objects)
-        io.loads(data, trusted=io.get_untrusted_types(data=data))  # skops cannot read functions
+        data: bytes = skops.dumps(objects)
+        skops.loads(data, trusted=skops.get_untrusted_types(data=data))  # skops cannot read functions
     except Exception as error:  # objects may raise anything
         reason = str(error).rstrip(".")
         raise ModelFileError(
@@ -39,18 +45,51 @@ def dumped(objects: list[Any]) -> npt.NDArray[np.uint8]:
 
 
 def loaded(data: bytes, trusted: Sequence[Any] | None) -> list[Any]:
-    """Deserialise objects; raise unless all types are trusted by skops or by the caller."""
-    io = extra("skops.io")
+    """Deserialise objects; raise unless all types are trusted by default or by the caller."""
+    skops = extra("skops.io")
+    types = _types(_schema(data))
     trusted = list(trusted or [])
     known = {each if isinstance(each, str) else f"{each.__module__}.{each.__name__}" for each in trusted}
-    unknown = [name for name in io.get_untrusted_types(data=data) if name not in known]
-    if unknown:
+    untrusted = {*skops.get_untrusted_types(data=data), *(name for name in types if name.startswith(_NATIVE))}
+    if unknown := sorted(untrusted - known):
         raise ModelFileError(
-            f"it has objects of types that are not trusted by default, because loading them runs their code: "
-            f"{', '.join(unknown)}. If you know where the file comes from, say so: load(path, "
-            f"trusted={unknown}), on the command line --trust {' --trust '.join(unknown)}"
+            "it has objects of types that are not trusted by default, because loading or using them runs "
+            f"code that does not check its input: {', '.join(unknown)}. If you know where the file comes "
+            f"from, say so: load(path, trusted={unknown}), on the command line --trust "
+            f"{' --trust '.join(unknown)}"
         )
-    objects = io.loads(data, trusted=sorted(known))
+    objects = skops.loads(data, trusted=sorted(known))
     expect(isinstance(objects, list), "skops holds a list")
     made: list[Any] = objects
+    for each in made:
+        _forget_workers(each)
     return made
+
+
+def _schema(data: bytes) -> Any:
+    """The structure of the objects; raise for archives that would be larger in memory than in the file."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = archive.infolist()
+        stored = all(each.compress_type == zipfile.ZIP_STORED for each in members)
+        expect(stored, "what skops has written is not compressed")
+        expect(sum(each.file_size for each in members) <= len(data), "members of an archive do not overlap")
+        return json.loads(archive.read("schema.json"))
+
+
+def _types(schema: Any) -> set[str]:
+    """Full names of all types in a schema."""
+    pending, found = [schema], set()
+    while pending:
+        each = pending.pop()
+        pending += each.values() if isinstance(each, dict) else each if isinstance(each, list) else []
+        if isinstance(each, dict) and "__class__" in each:
+            found.add(f"{each.get('__module__')}.{each['__class__']}")
+    return found
+
+
+def _forget_workers(estimator: Any) -> None:
+    """Reset `n_jobs`, which suits the machine that wrote the file."""
+    names = estimator.get_params() if hasattr(estimator, "get_params") else ()
+    workers = {name: None for name in names if name.rpartition("__")[2] == "n_jobs"}
+    if workers:
+        estimator.set_params(**workers)

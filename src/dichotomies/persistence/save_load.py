@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dichotomies.persistence import container
 from dichotomies.persistence.catalogue import CATALOGUE
@@ -51,12 +51,19 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     container.write(path, encoded, encoder.finished())
 
 
-def load(path: str | os.PathLike[str], trusted: Sequence[str | type] | None = None) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    trusted: Sequence[str | type] | None = None,
+    *,
+    mmap_mode: Literal["r"] | None = None,
+) -> Any:
     """Read a model that was written by its ``save``.
 
     Loading runs no code from the file: a file names registered classes, and all its contents are checked.
     Objects of other classes, such as the trained clones of a scikit-learn classifier, are read by skops,
-    which by default trusts much of scikit-learn and nothing else.
+    which by default trusts much of scikit-learn and nothing else. Estimators that predict in native code (of
+    `sklearn.svm`, `.tree`, `.ensemble` and `.neighbors`) need trust as well: arrays in a forged file could
+    crash them. `n_jobs` is not taken from files.
 
     Parameters
     ----------
@@ -65,6 +72,9 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str | type] | None = No
     trusted : sequence of str or type, optional
         Additional types, or their full names, that skops may instantiate: loading such an object may run the
         code of its class with arguments from the file. The error without them names those that are needed.
+    mmap_mode : {None, "r"}
+        With "r" the arrays of the model are read-only views of the file: processes that load the same file
+        share its memory. The file may be replaced, but must not be written to, while it is in use.
 
     Returns
     -------
@@ -94,7 +104,9 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str | type] | None = No
     """
     if isinstance(trusted, str) or not (trusted is None or hasattr(trusted, "__iter__")):
         raise TypeError(f"trusted must be a list of types or of their names, got {trusted!r}.")
-    encoded, tensors = container.read(path)
+    if mmap_mode not in (None, "r"):
+        raise ValueError(f"mmap_mode must be None or 'r', got {mmap_mode!r}.")
+    encoded, tensors = container.read(path, copy=mmap_mode is None)
     try:
         expect(CATALOGUE.is_model(encoded["object"]), "a file holds a model")
         return Decoder(tensors, trusted).decode(encoded)

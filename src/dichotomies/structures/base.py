@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from dichotomies._common.features import check_indices
 from dichotomies._common.registry import Registry
 from dichotomies.persistence import CATALOGUE, Estimator, savable
 from dichotomies.rows import Rows
@@ -118,6 +119,7 @@ class Structure(BaseEstimator, ABC):
         ClassTree
         """
         if X is not None:
+            check_indices(X)
             X = csr_array(X) if bool(issparse(X)) else np.asarray(X)
         classes, codes = np.unique(np.asarray(y), return_inverse=True)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.neighbors import NearestNeighbors
 
 from dichotomies.structures.balance import check_balance
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
@@ -139,6 +138,8 @@ def _part(edges: Any, codes: IntArray) -> Any:
 
 def _neighbor_edges(points: FloatArray, order: IntArray) -> Any:
     """Return the similarities of each class to its nearest neighbours, by class code."""
+    from sklearn.neighbors import NearestNeighbors  # takes long to import
+
     k = len(points)
     found = NearestNeighbors(n_neighbors=_N_NEIGHBORS, algorithm="brute").fit(points[order])
     distance, neighbor = found.kneighbors()

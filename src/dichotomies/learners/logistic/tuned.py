@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dichotomies._common.features import check_indices, check_magnitude
 from dichotomies._common.parallel import Context
 from dichotomies._common.weights import row_weights
 from dichotomies.learners.base import LEARNERS, SCORER, Learner, Unsupported
@@ -152,7 +153,9 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n_rows,), optional
         """
         learner = self._learner()
+        check_indices(X)
         X, y = validate_data(self, X, y, **_ACCEPTED)
+        check_magnitude(X)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self._check_two_classes(y)
@@ -187,7 +190,9 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Matrix) -> FloatArray:
         """Log-odds of the second class, shape (n_rows,)."""
         check_is_fitted(self)
+        check_indices(X)
         X = validate_data(self, X, reset=False, **_ACCEPTED)
+        check_magnitude(X)
         return np.asarray(X @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
 
     def predict_proba(self, X: Matrix) -> FloatArray:

@@ -1,0 +1,67 @@
+"""Calibration of class probabilities, as ONNX operators: one function for each class of calibrators."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+from dichotomies.calibrators.multiclass._rows import LOWEST
+from dichotomies.calibrators.multiclass.auto import AutoCalibration, NoCalibration
+from dichotomies.calibrators.multiclass.bias_temperature import BiasTemperatureScaling
+from dichotomies.calibrators.multiclass.isotonic import IsotonicOneVsRest
+from dichotomies.calibrators.multiclass.matrix import DirichletCalibration, MatrixScaling
+from dichotomies.calibrators.multiclass.temperature import TemperatureScaling
+from dichotomies.calibrators.multiclass.vector import VectorScaling, VectorScalingML
+from dichotomies.export.graph import Graph
+from dichotomies.export.interpolation import lines, piecewise
+
+
+def calibrated(calibrator: Any, graph: Graph, log_proba: str) -> str:
+    """Add the operators that calibrate log-probabilities (rows, n_classes)."""
+    x = graph.apply("Max", graph.apply("LogSoftmax", log_proba, axis=1), LOWEST)
+    return graph.apply("LogSoftmax", scores(calibrator, graph, x), axis=1)
+
+
+@singledispatch
+def scores(calibrator: Any, graph: Graph, x: str) -> str:  # noqa: ARG001 - the arguments of all of them
+    """Add the operators that give calibrated log-probabilities up to a constant per row."""
+    raise TypeError(f"{type(calibrator).__name__} cannot be exported; scaling methods can.")
+
+
+@scores.register
+def _(calibrator: NoCalibration, graph: Graph, x: str) -> str:  # noqa: ARG001
+    return x
+
+
+@scores.register
+def _(calibrator: AutoCalibration, graph: Graph, x: str) -> str:
+    return scores(calibrator.calibrator_, graph, x)
+
+
+@scores.register
+def _(calibrator: TemperatureScaling, graph: Graph, x: str) -> str:
+    return graph.apply("Mul", x, calibrator.scale_)
+
+
+@scores.register
+def _(calibrator: BiasTemperatureScaling, graph: Graph, x: str) -> str:
+    return graph.apply("Add", graph.apply("Mul", x, calibrator.common_scale_), calibrator.bias_)
+
+
+@scores.register(VectorScaling)
+@scores.register(VectorScalingML)
+def _(calibrator: Any, graph: Graph, x: str) -> str:
+    if calibrator.on == "log_odds":
+        raise TypeError("Vector scaling on log-odds cannot be exported; on log-probabilities it can.")
+    return graph.apply("Add", graph.apply("Mul", x, calibrator.scale_), calibrator.bias_)
+
+
+@scores.register(MatrixScaling)
+@scores.register(DirichletCalibration)
+def _(calibrator: Any, graph: Graph, x: str) -> str:
+    return graph.apply("Add", graph.apply("MatMul", x, calibrator.matrix_.T), calibrator.bias_)
+
+
+@scores.register
+def _(calibrator: IsotonicOneVsRest, graph: Graph, x: str) -> str:
+    return graph.apply("Log", piecewise(graph, x, [lines(*curve) for curve in calibrator.curves_]))
