@@ -95,7 +95,7 @@ class Learner(ABC):
     #: True if scores are log-odds; False if they are of any scale.
     gives_probabilities = True
 
-    #: True if it gives what one clone per node gives; then rows of other nodes have no part in a node's model.
+    #: True if it gives what one clone per node gives, to which rows of other nodes mean nothing.
     equals_clones = True
 
     #: True if a node's model does not depend on the rest of the tree.

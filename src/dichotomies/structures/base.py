@@ -37,11 +37,20 @@ class TreeJudge(Protocol):
     @property
     def is_quick(self) -> bool: ...
 
-    def __call__(self, tree: ClassTree, *, max_rows: int, seed: int, whole_classes: bool = False) -> float:
+    def __call__(
+        self,
+        tree: ClassTree,
+        *,
+        max_rows: int,
+        seed: int,
+        whole_classes: bool = False,
+        calibrated: bool = False,
+    ) -> float:
         """Mean out-of-fold NLL of the tree on at most about `max_rows` rows; the same for the same seed.
 
         Rows are sampled from every class in proportion or, with `whole_classes`, all rows of a subset of the
-        classes are taken, and the tree is restricted to that subset.
+        classes are taken, and the tree is restricted to that subset. `calibrated` NLLs are, as far as that is
+        cheap, those after the calibration that is planned.
         """
 
 

@@ -16,13 +16,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
+from dichotomies.calibrators.multiclass import TemperatureScaling
 from dichotomies.learners import choose
 from dichotomies.learners.boosting import HistGradientBoostClassifier
 from dichotomies.learners.logistic import ScaledLogisticRegression
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.sampling import sample_in_folds
 from dichotomies.structures import STRUCTURES, GrowingTask
-from dichotomies.training.judging import JUDGING_FOLDS, node_losses
+from dichotomies.training.judging import JUDGING_FOLDS, calibrated_nll, only_present
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import Matrix
@@ -143,7 +144,7 @@ class _Trial:
         rng = np.random.RandomState(0)
         most = int(np.clip(_SHARE * len(rows), _LEAST_ROWS, _MOST_ROWS))
         whole = rows.n_classes >= _MANY_CLASSES
-        sample = _only_present(sample_in_folds(rows, most, JUDGING_FOLDS, rng, whole_classes=whole))
+        sample = only_present(sample_in_folds(rows, most, JUDGING_FOLDS, rng, whole_classes=whole))
         tree = STRUCTURES.create("2-means").grow_from(GrowingTask(sample), rng)
         return cls(plan, NodeTask(sample, tree), {})
 
@@ -153,16 +154,9 @@ class _Trial:
         if name not in self.found:
             with warnings.catch_warnings():  # of candidates; the one chosen is trained again
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                losses = node_losses(replace(self.plan, learner=choose(estimator)), self.task, 0)
-            total = max(float(self.task.rows.class_weight.sum()), np.finfo(float).tiny)
-            self.found[name] = float(losses.sum(axis=1).min()) / total
+                plan = replace(self.plan, learner=choose(estimator))
+                self.found[name] = calibrated_nll(plan, self.task, TemperatureScaling())
         return self.found[name]
-
-
-def _only_present(rows: Rows) -> Rows:
-    """The rows, with only those classes that they have; at least two."""
-    present = np.union1d(np.unique(rows.codes), rows.class_order[:2])
-    return replace(rows, codes=np.searchsorted(present, rows.codes), classes=rows.classes[present], memo={})
 
 
 def named(estimator: Any) -> str:
