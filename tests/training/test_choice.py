@@ -54,11 +54,12 @@ def reference(tree, rows, crossed, internal, external):
                 log_odds[:, k] = calibrator.predict_log_odds(log_odds[:, k].clip(-200, 200))
         log_proba[mine] = class_log_proba(tree, log_odds)
     if external is not None:
-        raw, whole = log_proba.copy(), MULTICLASS.create(external).fit(log_proba, codes)
+        raw, calibrator = log_proba.copy(), MULTICLASS.create(external)
         for f in range(n_folds):
             mine = rows.fold == f
-            fitted = whole.with_settings_kept().fit(raw[~mine], codes[~mine])
+            fitted = calibrator.fit(raw[~mine], codes[~mine])
             log_proba[mine] = fitted.predict_log_proba(raw[mine])
+            calibrator = fitted.with_settings_kept()
     return -log_proba[np.arange(len(rows)), codes].mean()
 
 

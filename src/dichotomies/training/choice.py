@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 NONE = "none"
 
 #: Rows times classes that calibrators are compared on, and the fewest rows that are taken if there are many
-#: classes; beyond, a stratified sample. It takes a second, or three with a thousand classes.
-_MOST_PAIRS, _FEWEST_ROWS = 2**18, 2_000
+#: classes; beyond, a stratified sample.
+_MOST_PAIRS, _FEWEST_ROWS = 2**16, 2_000
 #: Mean number of rows of a class below which only a temperature is tried: models of the folds are then so
 #: much worse than the final one, and miss so much of the row's own class, that they say little about it.
 _FEW_ROWS = 4
@@ -223,16 +223,13 @@ def _losses(calibrator: MulticlassCalibrator | None, rows: Rows, log_proba: Floa
     assert rows.fold is not None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        whole = fit_calibrator(calibrator, rows, log_proba)
-        if whole is None:
-            return loss
-        judged = whole.with_settings_kept()
         for f in range(rows.n_folds):
             inside, outside = np.flatnonzero(rows.fold == f), np.flatnonzero(rows.fold != f)
-            fitted = fit_calibrator(judged, rows.take(outside), log_proba[outside])
+            fitted = fit_calibrator(calibrator, rows.take(outside), log_proba[outside])
             if fitted is not None and len(inside):
                 answer = fitted.predict_log_proba(log_proba[inside])
                 loss[inside] = -answer[np.arange(len(inside)), rows.codes[inside]]
+                calibrator = fitted.with_settings_kept()  # the first choice of settings serves all folds
     return loss
 
 
