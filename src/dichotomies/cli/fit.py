@@ -127,6 +127,7 @@ def fit(
         name,
         [settings],
         columns_file=columns,
+        progress=not quiet,
         weight=weight,
         first_id=source.first_id,
         n_features=n_features,
