@@ -104,8 +104,9 @@ def test_whatever_happens_there_is_no_traceback(error, code, said, monkeypatch, 
     def fail(*_, **__):
         raise error
 
+    (tmp_path / "t.csv").touch()
     monkeypatch.setattr("dichotomies.tables.open_table", fail)
-    assert run("fit", "t.csv", "--label", "y", "-o", tmp_path / "m", code=code).stderr == said
+    assert run("fit", tmp_path / "t.csv", "--label", "y", "-o", tmp_path / "m", code=code).stderr == said
 
 
 @pytest.mark.parametrize(
@@ -146,3 +147,18 @@ def test_every_command_has_help_with_an_example(command):
 
 def test_missing_arguments_are_misunderstandings():
     assert run("predict", code=2).stdout == ""
+
+
+def test_labels_do_not_command_the_terminal(tmp_path):
+    data = write_csv(tmp_path / "t.csv", ["x", "y"], [(i, ["a", "\x1b[31mred"][i % 2]) for i in range(40)])
+    run("fit", data, "--label", "y", "-o", tmp_path / "m", "--quiet")
+    shown = run("show", tmp_path / "m").stdout
+    assert "\x1b" not in shown
+    assert r"\x1b[31mred" in shown
+    other = write_csv(tmp_path / "o.csv", ["x", "y"], [(1, "\x1b[2J")])
+    assert "\x1b" not in sentence("evaluate", tmp_path / "m", other)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, ""])
+def test_options_without_values_show_no_type(command):
+    assert "bool" not in run(*filter(None, [command]), "--help").stdout

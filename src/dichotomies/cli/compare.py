@@ -76,6 +76,7 @@ def compare(
         name,
         [*configs.values()],
         columns_file=columns,
+        progress=not quiet,
         weight=weight,
         first_id=source.first_id,
         n_features=n_features,

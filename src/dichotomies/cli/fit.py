@@ -12,7 +12,7 @@ from dichotomies._common.atomic_files import check_place
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.inputs import check_not_read, label_of
-from dichotomies.cli.printing import plural, print_json, size_of
+from dichotomies.cli.printing import plural, print_json, printable, size_of
 from dichotomies.cli.roles import roles_in_words, training_columns
 from dichotomies.cli.settings import NONE, OF_ENSEMBLES, OPTIONS, Settings, pairs_of
 from dichotomies.cli.source import Source, reads_a_file
@@ -43,7 +43,7 @@ def _annotation(declared: Declaration) -> Any:
     flag = "--" + option.name.replace("_", "-")
     panel = options.POOLING if option.name in OF_ENSEMBLES else options.LEARNING
     if option.kind is bool:
-        return Annotated[bool | None, options.option(flag, panel=panel, help=option.help)]
+        return Annotated[bool | None, options.flag(flag, panel=panel, help=option.help)]
     default = NONE if declared.default is None else str(declared.default)
     described = options.option(
         flag, panel=panel, help=option.help, metavar=option.metavar, show_default=default, min=option.least
@@ -136,13 +136,14 @@ def fit(
         name,
         [settings],
         columns_file=columns,
+        progress=not quiet,
         weight=weight,
         first_id=source.first_id,
         n_features=n_features,
         **roles,
     )
     if not (quiet or json):
-        print(*roles_in_words(wanted), sep="\n")
+        print(*map(printable, roles_in_words(wanted)), sep="\n")
     table = file.read(wanted)
     classifier = settings.classifier(table, n_jobs=jobs, verbose=not quiet)
     model = TableModel.fit(classifier, table, label=name, ngrams=ngrams, scaled=scale)

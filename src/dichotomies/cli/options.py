@@ -15,6 +15,11 @@ def option(*names: str, panel: str, **settings: Any) -> Any:
     return typer.Option(*names, rich_help_panel=panel, **({"show_default": False} | settings))
 
 
+def flag(*names: str, panel: str, **settings: Any) -> Any:
+    """Declare an option without a value."""
+    return option(*names, panel=panel, metavar="", **settings)
+
+
 def _parse_delimiter(text: str | None) -> str | None:
     r"""Return the delimiter: the character itself, or a tab for \t."""
     mark = "\t" if text == r"\t" else text
@@ -79,7 +84,7 @@ ColumnsFile = Annotated[
 ]
 Scale = Annotated[
     bool | None,
-    option(
+    flag(
         "--scale/--no-scale",
         panel=FILE,
         help="Divide columns of numbers by their standard deviations.",
@@ -174,6 +179,6 @@ Trust = Annotated[
         help="A type whose code may run when the model is loaded; may be repeated.",
     ),
 ]
-Quiet = Annotated[bool, option("--quiet", panel=RUNNING, help="Do not print progress.")]
-Json = Annotated[bool, option("--json", panel=RUNNING, help="Print one JSON document instead of text.")]
-Debug = Annotated[bool, option("--debug", panel=RUNNING, help="Show the traceback of an error.")]
+Quiet = Annotated[bool, flag("--quiet", panel=RUNNING, help="Do not print progress.")]
+Json = Annotated[bool, flag("--json", panel=RUNNING, help="Print one JSON document instead of text.")]
+Debug = Annotated[bool, flag("--debug", panel=RUNNING, help="Show the traceback of an error.")]

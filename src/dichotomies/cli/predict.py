@@ -40,7 +40,8 @@ def predict(
         float, typer.Option(min=0, max=1, help="Leave out labels that are less probable than this.")
     ] = 0.0,
     every: Annotated[
-        bool, typer.Option("--all", help="The probability of every label, in a column named after it.")
+        bool,
+        typer.Option("--all", metavar="", help="The probability of every label, in a column named after it."),
     ] = False,
     coverage: Annotated[
         float | None,

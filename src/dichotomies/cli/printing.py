@@ -39,6 +39,11 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print("  ".join([line[0].ljust(widths[0]), *cells]).rstrip())
 
 
+def printable(text: str) -> str:
+    """Return a text without control characters, by which labels could command a terminal."""
+    return "".join(mark if mark.isprintable() or mark == "\n" else repr(mark)[1:-1] for mark in text)
+
+
 def tell(text: str) -> None:
     """Print a message to stderr."""
     print(text, file=sys.stderr, flush=True)

@@ -12,22 +12,34 @@ if TYPE_CHECKING:
 
 
 def training_columns(
-    file: "TableFile", label: str, settings: Sequence[Settings], *, columns_file: Path | None, **given: Any
+    file: "TableFile",
+    label: str,
+    settings: Sequence[Settings],
+    *,
+    columns_file: Path | None,
+    progress: bool = False,
+    **given: Any,
 ) -> "Columns":
     """Return the columns for training, with a role for every column of a file with named columns.
 
     In other files, missing values are allowed if all base learners accept them.
     """
     from dichotomies import NestedDichotomyClassifier
+    from dichotomies._common.parallel import Progress
     from dichotomies.tables import Columns, allows_missing
 
     said: dict[str, Any] = {name: tuple(names or ()) for name, names in given.items() if name in ROLES}
     for name, names in roles_in(columns_file).items():
         said[name] = (*said[name], *names)
     others = {name: value for name, value in given.items() if name not in ROLES}
+    if progress:
+        file.on_progress = Progress("finding out what columns hold").show
     learners = [NestedDichotomyClassifier(each.estimator_for(sparse=False)) for each in settings]
     allow_missing = all(map(allows_missing, learners))
-    return file.with_roles(Columns(label=label, allow_missing=allow_missing, **said, **others))
+    columns = file.with_roles(Columns(label=label, allow_missing=allow_missing, **said, **others))
+    if progress:
+        file.on_progress = Progress("reading").show
+    return columns
 
 
 #: Roles that options and files give to columns.

@@ -54,6 +54,9 @@ def reads_a_file(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def run(*args: Any, data: Path, **values: Any) -> Any:
+        for path in (values.get("model"), data):  # before libraries are imported, which takes seconds
+            if path is not None and not path.exists():
+                raise FileNotFoundError(f"There is no file {path}.")
         form, first, line = (values.pop(name) for name in ("format", "first_id", "max_line"))
         dialect = {name: values.pop(name) for name in ("delimiter", "encoding", "decimal")}
         dialect |= {} if line is None else {"max_line": line * 2**20}

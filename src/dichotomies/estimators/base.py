@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dichotomies._common.doc_links import documented
 from dichotomies._common.features import check_indices, check_magnitude
 from dichotomies._common.labels import plain_labels
 from dichotomies._common.parallel import ONE_BLAS_THREAD, Context, say
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from dichotomies.tree import ClassTree
 
 
+@documented("user-guide.md")
 @declares(
     learner_=str,
     estimator_=Optional(Such(is_classifier, "is a classifier"), may_be_missing=True),

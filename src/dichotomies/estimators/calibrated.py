@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from dichotomies._common.doc_links import documented
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
 from dichotomies.learners import takes_weight
 from dichotomies.persistence import Estimator, savable, save
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 
 
+@documented("calibration.md")
 @savable(
     "calibrated-classifier",
     Estimator(),

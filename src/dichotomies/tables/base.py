@@ -10,7 +10,7 @@ from dichotomies.tables.errors import TableFileError, listing
 from dichotomies.tables.table import Table, check_finite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from dichotomies.tables.table import Columns
@@ -43,6 +43,8 @@ class TableFile(ABC):
     def __init__(self, path: Path, dialect: Dialect | None = None) -> None:
         self.path = path
         self.given = dialect or Dialect()
+        #: Called with the fraction of a CSV or Parquet file that has been read.
+        self.on_progress: Callable[[float], None] = lambda _: None
         if not path.exists():
             raise TableFileError(f"There is no file {path}.")
 

@@ -82,6 +82,10 @@ class CsvFile(ColumnFile):
         """The decimal mark."""
         return str(self.dialect.decimal)
 
+    @property
+    def _block_size(self) -> int:
+        return max(_BLOCK_BYTES, self.dialect.max_line)
+
     def schema(self) -> Any:
         """Return the schema, with types inferred from the beginning of the file."""
         with self._open() as reader:
@@ -95,8 +99,12 @@ class CsvFile(ColumnFile):
         columns: Columns | None = None,
     ) -> Iterator[Any]:
         """Yield the batches of a block of the file each."""
+        size = max(1, self.path.stat().st_size)
         with self._open(columns, column_types=types, include_columns=names) as reader:
-            yield from reader
+            for block, batch in enumerate(reader, 1):
+                yield batch
+                self.on_progress(min(0.99, block * self._block_size / size))  # roughly, of compressed files
+        self.on_progress(1.0)
 
     @contextmanager
     def _open(self, columns: Columns | None = None, **conversion: Any) -> Iterator[Any]:
@@ -109,9 +117,7 @@ class CsvFile(ColumnFile):
             # options: a thread of pyarrow would release it, which aborts a process that is ending.
             csv.open_csv(
                 path,
-                read_options=csv.ReadOptions(
-                    use_threads=False, block_size=max(_BLOCK_BYTES, dialect.max_line)
-                ),
+                read_options=csv.ReadOptions(use_threads=False, block_size=self._block_size),
                 parse_options=csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
                 convert_options=csv.ConvertOptions(
                     decimal_point=dialect.decimal, null_values=MISSING, **conversion
@@ -192,4 +198,8 @@ class ParquetFile(ColumnFile):
     ) -> Iterator[Any]:
         """Yield batches of some rows."""
         with readable(self.path, self.kind), pyarrow(".parquet").ParquetFile(self.path) as file:
-            yield from file.iter_batches(batch_size=rows, columns=names, use_threads=False)
+            done = 0
+            for batch in file.iter_batches(batch_size=rows, columns=names, use_threads=False):
+                yield batch
+                done += batch.num_rows
+                self.on_progress(done / file.metadata.num_rows)
