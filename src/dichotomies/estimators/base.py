@@ -97,7 +97,9 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         """
         before = self.__dict__.copy()
         try:
-            with ONE_BLAS_THREAD:  # on matrices of nodes and calibrators, more would only wait for one another
+            with (
+                ONE_BLAS_THREAD
+            ):  # on matrices of nodes and calibrators, more would only wait for one another
                 return self._fit(X, y, sample_weight)
         except BaseException:  # what was fitted before stays as it was
             self.__dict__ = before
