@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dichotomies.calibrators.binary import ScoreMaps, cross_fitted_nll, segment_nll
+from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.inference.scorers import MOST_LOG_ODDS, AveragedScorer, CalibratedScorer, GivenScores
 from dichotomies.learners import Wanted
 
