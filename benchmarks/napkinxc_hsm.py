@@ -65,7 +65,9 @@ def _nll(proba: Any, y: Any) -> float:
 def _race(problem: Problem, C: float, repeats: int) -> list[str]:
     few = np.random.RandomState(0).permutation(len(problem.y_test))[:1_000]
     X_test, y_test = problem.X_test[few], problem.y_test[few]
-    ours = NestedDichotomyClassifier(LogisticRegression(C=C), problem.tree, external_calibration=None)
+    ours = NestedDichotomyClassifier(
+        LogisticRegression(C=C), problem.tree, internal_calibration=None, external_calibration=None
+    )
     ours.fit(problem.X, problem.y).predict_proba(X_test[:10])
     theirs, pruned = _Napkin(problem, C, 0.0), _Napkin(problem, C, 0.1)
     fit = ratio(lambda: ours.fit(problem.X, problem.y), theirs.fit, repeats)

@@ -162,9 +162,9 @@ def test_missing_columns_are_named(digit_files, tmp_path):
 
 
 def test_a_file_that_goes_wrong_half_way_leaves_no_output(digit_files, tmp_path):
-    data = write_csv(tmp_path / "t.csv", NAMES, [[0] * 64, [0] * 63 + [""]])
+    data = write_csv(tmp_path / "t.csv", NAMES, [[0] * 64, [0] * 63 + ["inf"]])
     said = sentence("predict", digit_files.model, data, "-o", tmp_path / "p.csv")
-    assert "no value in the column 'pixel_63' of row 1" in said
+    assert "has inf in the column 'pixel_63' of row 1" in said
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
 

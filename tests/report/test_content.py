@@ -152,14 +152,22 @@ def test_calibration_that_did_harm_is_said_to(before, after, harms):
 
 def test_a_loss_beyond_words_is_not_made_up(digits):
     X, y = digits
-    clf = NestedDichotomyClassifier(GaussianNB(), external_calibration=None, random_state=0)
+    clf = NestedDichotomyClassifier(
+        GaussianNB(), internal_calibration=None, external_calibration=None, random_state=0
+    )
     content = make(clf.fit(X[:300], y[:300]), X[300:600], y[300:600]).content
     assert any("less than 1 in 1,000,000,000 (" in sentence for sentence in content["summary"])
 
 
 def test_nodes_that_answer_0_or_1(rows):
     X, y = rows(["a", "b", "c"])
-    clf = fitted(X, y, estimator=DecisionTreeClassifier(random_state=0), external_calibration=None)
+    clf = fitted(
+        X,
+        y,
+        estimator=DecisionTreeClassifier(random_state=0),
+        internal_calibration=None,
+        external_calibration=None,
+    )
     X, y = rows(["a", "b", "c"], seed=1)
     content = make(clf, X, y.astype(str)).content
     loss = next(tile["value"] for tile in content["tiles"] if tile["name"] == "Loss")

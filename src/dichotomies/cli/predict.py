@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import typer
 
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import batch_rows, load_model
+from dichotomies.cli.inputs import batch_rows, check_not_read, load_model
 from dichotomies.cli.printing import plural, print_json, tell
+from dichotomies.cli.source import Source, reads_a_file
 
 if TYPE_CHECKING:
     from dichotomies.tables import Table, TableModel
@@ -23,9 +25,10 @@ SEPARATOR = " | "
 
 
 @in_a_sentence
+@reads_a_file
 def predict(
     model: options.Model,
-    data: options.Data,
+    source: Source,
     output: Annotated[
         str,
         typer.Option("--output", "-o", help="A .csv, .tsv or .parquet file; - is standard output, as CSV."),
@@ -37,7 +40,8 @@ def predict(
         float, typer.Option(min=0, max=1, help="Leave out labels that are less probable than this.")
     ] = 0.0,
     every: Annotated[
-        bool, typer.Option("--all", help="The probability of every label, in a column named after it.")
+        bool,
+        typer.Option("--all", metavar="", help="The probability of every label, in a column named after it."),
     ] = False,
     coverage: Annotated[
         float | None,
@@ -52,8 +56,6 @@ def predict(
     ] = None,
     jobs: options.Jobs = None,
     trust: options.Trust = None,
-    format: options.Format = None,  # noqa: A002
-    delimiter: options.Delimiter = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
@@ -67,13 +69,15 @@ def predict(
         raise typer.BadParameter("say where the predictions go (--output)", param_hint="--json")
     if every + (coverage is not None) + (min_confidence is not None) > 1:
         raise typer.BadParameter("give one of --all, --coverage, --min-confidence", param_hint="--coverage")
-    from dichotomies.tables import open_table, open_writer
+    from dichotomies.tables import open_writer
+
+    if output != _STDOUT:
+        check_not_read(Path(output), source.path, model)
 
     begun, done = time.monotonic(), 0
     fitted = load_model(model, jobs, trust)
-    batches = open_table(data, format, delimiter).batches(
-        fitted.columns(id=id), batch_rows(len(fitted.classes_))
-    )
+    columns = fitted.columns(id=id, first_id=source.first_id)
+    batches = source.opened().batches(columns, batch_rows(len(fitted.classes_)))
     with open_writer(output) as writer:
         if coverage is not None or min_confidence is not None:
             answered = groups(fitted, batches, id, coverage, min_confidence)

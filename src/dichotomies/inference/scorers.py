@@ -26,6 +26,18 @@ if TYPE_CHECKING:
 MOST_LOG_ODDS = 200.0
 
 
+class GivenScores:
+    """Log-odds that were computed before and are given in place of the features."""
+
+    def log_odds(self, X: FloatArray) -> FloatArray:
+        """Return a copy of the log-odds."""
+        return X.copy()
+
+    def pair_log_odds(self, X: FloatArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Log-odds of row ``rows[i]`` at node ``nodes[i]``."""
+        return X[rows, nodes]
+
+
 @savable("calibrated-scorer", scorer=SCORER, maps=Part(ScoreMaps, n_maps="n_nodes"), bound=Real)
 @dataclass(frozen=True)
 class CalibratedScorer:

@@ -95,7 +95,10 @@ class Learner(ABC):
     #: True if scores are log-odds; False if they are of any scale.
     gives_probabilities = True
 
-    #: True if a node's model depends on the rows of that node alone.
+    #: True if it gives what one clone per node gives, to which rows of other nodes mean nothing.
+    equals_clones = True
+
+    #: True if a node's model does not depend on the rest of the tree.
     nodes_are_independent = True
 
     #: True if training takes microseconds per row and node, so that comparing several trees is cheap.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from sklearn.base import clone
 
 from dichotomies.calibrators.multiclass._likelihood import BestScale, Likelihood, best_scale
 from dichotomies.calibrators.multiclass._rows import log_odds, row_blocks
@@ -131,6 +132,11 @@ class VectorScaling(_VectorModel):
         self.common_scale_ = float(x[0])
         self.spread_ = (spread.scale, spread.bias, spread.correlation)
         self._keep(objective, x, n_iter, found.converged)
+
+    def with_settings_kept(self) -> VectorScaling:
+        """Return an unfitted copy with the prior of this fit."""
+        copy: VectorScaling = clone(self).set_params(spread=self.spread_)
+        return copy
 
 
 def _all_free(likelihood: Likelihood) -> ScalingObjective:
