@@ -57,7 +57,9 @@ def test_nodes_trained_on_sparse_rows():
 def test_gaussian_nodes_with_variances_near_zero():
     narrow = X.copy()
     narrow[:, 0] = 1e-4 * Y + 1.0
-    clf = NestedDichotomyClassifier(GaussianNB(var_smoothing=1e-12), random_state=0)
+    clf = NestedDichotomyClassifier(
+        GaussianNB(var_smoothing=1e-12), internal_calibration=None, random_state=0
+    )
     clf.fit(narrow[TRAIN], Y[TRAIN])
     assert len(clf.model_.scorer.expanded.steep_node)
     label, _, _ = _answers(to_onnx(clf), narrow[TEST])
