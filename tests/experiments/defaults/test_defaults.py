@@ -68,7 +68,7 @@ def test_the_flat_model_is_calibrated_out_of_fold(digits):
     X, y = digits
     flat = classifier(replace(TRIAL, way=FLAT, learner="logistic_regression")).fit(X[::2], y[::2])
     assert log_loss(y[1::2], np.exp(flat.predict_log_proba(X[1::2]))) < 0.3
-    rare = np.flatnonzero(y > 0)[:100].tolist() + [0]  # the zero of the first row is the only one
+    rare = [*np.flatnonzero(y > 0)[:100].tolist(), 0]  # the zero of the first row is the only one
     assert classifier(replace(TRIAL, way=FLAT)).fit(X[rare], y[rare]).calibrator_ is None
 
 
