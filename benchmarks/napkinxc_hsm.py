@@ -11,12 +11,12 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks import problems
+from benchmarks.napkinxc_tree import structure
 from benchmarks.race import arguments, ratio, report
 from dichotomies import NestedDichotomyClassifier
 
 if TYPE_CHECKING:
     from benchmarks.problems import Problem
-    from dichotomies.tree import ClassTree
 
 TEXT = """
 # napkinXC
@@ -37,16 +37,6 @@ CALIBRATIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def _structure(tree: ClassTree) -> list[tuple[int, int, int]]:
-    """NapkinXC's notation: parent, node and label, or -1."""
-    inner = [(int(tree.parent[node]), node, -1) for node in range(tree.n_nodes)]
-    children = [
-        (node, int(child)) for node in range(tree.n_nodes) for child in (tree.left[node], tree.right[node])
-    ]
-    leaves = [(node, ~child) for node, child in children if child < 0]
-    return inner + [(node, tree.n_nodes + leaf, int(tree.leaf_order[leaf])) for node, leaf in leaves]
-
-
 class _Napkin:
     def __init__(self, problem: Problem, C: float, threshold: float) -> None:
         self.problem, self.C, self.threshold = problem, C, threshold
@@ -54,7 +44,7 @@ class _Napkin:
 
     def fit(self) -> None:
         self.model = HSM(
-            self._folder.name, tree_structure=_structure(self.problem.tree), threads=1, verbose=0,
+            self._folder.name, tree_structure=structure(self.problem.tree), threads=1, verbose=0,
             liblinear_c=self.C, weights_threshold=self.threshold, norm=False,
         )  # fmt: skip
         self.model.fit(self.problem.X, self.problem.y)

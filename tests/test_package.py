@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -32,3 +33,25 @@ def test_load_knows_every_class_that_a_model_file_may_hold():
     found = in_a_fresh_process(f"from dichotomies import load; {names}")
     for name in ("nested-dichotomy-classifier", "calibrated-classifier", "table-model"):
         assert name in found
+
+
+@pytest.mark.parametrize("name", ["calibrators", "structures", "learners", "metrics"])
+def test_public_classes_are_found_by_completion_and_imported_by_name(name):
+    module = getattr(dichotomies, name)
+    found = dir(module)
+    assert found == sorted(found)
+    assert all(getattr(module, each) is not None for each in found)
+    expected = {
+        "calibrators": {"PlattScaling", "VectorScaling", "binary", "multiclass"},
+        "structures": {"TwoMeans", "RandomPair"},
+        "learners": {"LogisticLearner"},
+        "metrics": {"expected_calibration_error", "Evaluation"},
+    }
+    assert expected[name] <= set(found)
+
+
+def test_estimators_link_to_their_page():
+    docs = Path(__file__).parents[1] / "docs"
+    clf = dichotomies.NestedDichotomyClassifier()
+    for each in (clf, dichotomies.NestedDichotomyEnsemble(), dichotomies.CalibratedClassifier(clf)):
+        assert (docs / each._get_doc_link().rpartition("/")[2]).is_file()

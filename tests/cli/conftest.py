@@ -63,5 +63,6 @@ def digit_files(tmp_path_factory):
         test=write_digits(folder / "test.csv", X[test], y[test]),
         model=folder / "digits.model",
     )
-    run("fit", files.train, "--label", "digit", "--param", "C=0.01", "--output", files.model, "--quiet")
+    options = ["--label", "digit", "--param", "C=0.01", "--quiet"]
+    run("fit", files.train, *options, "--output", files.model)
     return files

@@ -2,20 +2,27 @@
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
+from dichotomies import CalibratedClassifier
 from dichotomies.cli.compare import configurations
 from dichotomies.cli.cross_validation import folds_of
+from dichotomies.cli.references import references
 from dichotomies.cli.settings import Settings
 from dichotomies.metrics import evaluate
 from dichotomies.tables import Table
 from tests.cli.conftest import run, run_json, sentence, write_csv
 
 CONFIGS = [
+    "--references",
+    "none",
     "--config",
     "nb: estimator=gaussian-nb external=none",
     "--config",
     "iso: estimator=gaussian-nb internal=isotonic",
 ]
+
+FEW = ["--folds", 2, "--references", "none"]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +32,7 @@ def compared(digit_files):
 
 def test_every_configuration_is_measured_on_the_same_folds(digit_files, compared):
     folds = folds_of(digit_files.y_test, 3, seed=0)
-    for name, settings in configurations(CONFIGS[1::2]).items():
+    for name, settings in configurations(CONFIGS[3::2]).items():
         expected = []
         for fold in range(3):
             train, test = folds != fold, folds == fold
@@ -58,9 +65,9 @@ def test_no_row_is_tested_by_a_model_that_never_saw_its_class():
 def test_rows_that_are_never_tested_are_counted(tmp_path):
     rows = [(i, "ab"[i % 2]) for i in range(40)] + [(99, "c")]
     data = write_csv(tmp_path / "t.csv", ["x", "y"], rows)
-    document = run_json("compare", data, "--label", "y", "-c", "one: external=none", "--folds", 2)
+    document = run_json("compare", data, "--label", "y", "-c", "one: external=none", *FEW)
     assert document["rows_never_tested"] == 1
-    assert "1 row never tested" in run("compare", data, "--label", "y", "-c", "one:", "--folds", 2).stdout
+    assert "1 row never tested" in run("compare", data, "--label", "y", "-c", "one:", *FEW).stdout
 
 
 def test_folds_are_dealt_among_the_rows_that_can_be_tested(tmp_path):
@@ -69,7 +76,7 @@ def test_folds_are_dealt_among_the_rows_that_can_be_tested(tmp_path):
     assert sorted(folds[:4].tolist()) == [0, 1, 2, 3]
     assert set(folds[4:].tolist()) == {-1}
     data = write_csv(tmp_path / "t.csv", ["x", "y"], list(enumerate(labels)))
-    arguments = ["compare", data, "--label", "y", "-c", "one: external=none"]
+    arguments = ["compare", data, "--label", "y", "-c", "one: external=none", "--references", "none"]
     document = run_json(*arguments)
     assert (document["folds"], document["rows_never_tested"]) == (4, 6)
     assert len(document["configurations"]["one"]["nll"]["folds"]) == 4
@@ -84,7 +91,7 @@ def test_without_a_label_of_two_rows_nothing_is_compared(tmp_path):
 def test_texts_are_learned_anew_in_every_fold(tmp_path):
     rows = [("it", f"engineer {i}") if i % 2 else ("care", f"nurse {i}") for i in range(40)]
     data = write_csv(tmp_path / "t.csv", ["code", "title"], rows)
-    options = ["--label", "code", "--text", "title", "--folds", 2]
+    options = ["--label", "code", "--text", "title", *FEW]
     document = run_json("compare", data, *options, "-c", "nb: estimator=naive-bayes")
     assert document["configurations"]["nb"]["accuracy"]["mean"] == 1
 
@@ -125,3 +132,47 @@ def test_settings_are_read_as_numbers_truths_and_texts():
 def test_configurations_that_are_not_understood_are_said_to_be_so(config, said, digit_files):
     arguments = ["compare", digit_files.test, "--label", "digit", "--config", config]
     assert said in sentence(*arguments, code=2)
+
+
+def test_a_configuration_that_fails_is_said_to_and_the_others_go_on(tmp_path):
+    rows = [(i % 5 - 2, "ab"[i % 2]) for i in range(40)]
+    data = write_csv(tmp_path / "t.csv", ["x", "y"], rows)
+    arguments = ["compare", data, "--label", "y", *FEW, "-c", "nb: estimator=multinomial-nb", "-c", "one:"]
+    lines = run(*arguments).stdout.splitlines()
+    assert lines[2].startswith("nb   failed: Negative values in data")
+    assert lines[3].startswith("one  0.")
+    found = run_json(*arguments)["configurations"]
+    assert "Negative values" in found["nb"]["failed"]
+    assert found["one"]["nll"]["mean"] > 0
+    alone = run(*arguments[:-2], code=1).stdout.splitlines()
+    assert alone[2].split() == lines[2].split()
+
+
+def test_references_are_calibrated_flat_classifiers(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [(*rng.normal(i % 3, size=2).round(3).tolist(), "abc"[i % 3]) for i in range(60)]
+    data = write_csv(tmp_path / "t.csv", ["u", "v", "y"], rows)
+    found = run_json("compare", data, "--label", "y", "--folds", 2)["configurations"]
+    names = [
+        "one tree",
+        "ten trees",
+        "flat logistic regression",
+        "flat naive Bayes",
+        "flat HistGradientBoosting",
+    ]
+    assert list(found)[:5] == names
+    table, y = np.array([row[:2] for row in rows]), np.array([row[2] for row in rows])
+    folds = folds_of(y, 2, seed=0)
+    flat = CalibratedClassifier(GaussianNB())
+    expected = [
+        evaluate(flat.fit(table[folds != f], y[folds != f]), table[folds == f], y[folds == f]).metrics["nll"]
+        for f in range(2)
+    ]
+    assert found["flat naive Bayes"]["nll"]["folds"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_slow_references_are_left_out_if_there_are_many_classes():
+    assert "flat HistGradientBoosting" in references("auto", 100)
+    assert list(references("auto", 101)) == ["flat logistic regression", "flat naive Bayes"]
+    assert "flat HistGradientBoosting" in references("all", 101)
+    assert references("none", 3) == {}

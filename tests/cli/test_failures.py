@@ -31,9 +31,10 @@ def fit_text(tmp_path):
         ("x,y\n1,u\n2,u\n", "at least two classes, but y has only one class: 'u'"),
         ("x,z\n1,u\n", "no column 'y'"),
         ("x,x,y\n1,1,u\n", "several columns of the same name"),
-        ("x,y\n1,u\n,v\n", "no value in the column 'x' of row 1"),
+        ("x,y\n1,u\ninf,v\n", "has inf in the column 'x' of row 1"),
         ("x,y\n1,u\n2\n", "1 values in line 3"),
-        ("x,y\nred,u\nblue,v\n", "a column that is not numeric: 'x'"),
+        ("x,y\nred,u\nred,v\n", "no column left to learn from; left out: 'x' (the same in every row)"),
+        ("x,y\n,u\n,v\n", "no column left to learn from; left out: 'x' (no values)"),
     ],
 )
 def test_data_that_cannot_be_fitted_is_refused_in_a_sentence(text, said, fit_text):
@@ -73,8 +74,9 @@ def test_a_tab_is_found_and_can_be_typed(tmp_path):
     data = tmp_path / "t.csv"
     data.write_text("x\ty\n" + "1\tu\n2\tv\n" * 20)
     arguments = ["fit", data, "--label", "y", "-o", tmp_path / "m", "--quiet"]
-    assert r"say so: --delimiter '\t'." in sentence(*arguments)
+    run(*arguments)
     run(*arguments, "--delimiter", r"\t")
+    assert "no column 'y'" in sentence(*arguments, "--delimiter", ",")
 
 
 def test_debug_shows_where_an_error_comes_from(tmp_path):
@@ -102,8 +104,9 @@ def test_whatever_happens_there_is_no_traceback(error, code, said, monkeypatch, 
     def fail(*_, **__):
         raise error
 
+    (tmp_path / "t.csv").touch()
     monkeypatch.setattr("dichotomies.tables.open_table", fail)
-    assert run("fit", "t.csv", "--label", "y", "-o", tmp_path / "m", code=code).stderr == said
+    assert run("fit", tmp_path / "t.csv", "--label", "y", "-o", tmp_path / "m", code=code).stderr == said
 
 
 @pytest.mark.parametrize(
@@ -144,3 +147,18 @@ def test_every_command_has_help_with_an_example(command):
 
 def test_missing_arguments_are_misunderstandings():
     assert run("predict", code=2).stdout == ""
+
+
+def test_labels_do_not_command_the_terminal(tmp_path):
+    data = write_csv(tmp_path / "t.csv", ["x", "y"], [(i, ["a", "\x1b[31mred"][i % 2]) for i in range(40)])
+    run("fit", data, "--label", "y", "-o", tmp_path / "m", "--quiet")
+    shown = run("show", tmp_path / "m").stdout
+    assert "\x1b" not in shown
+    assert r"\x1b[31mred" in shown
+    other = write_csv(tmp_path / "o.csv", ["x", "y"], [(1, "\x1b[2J")])
+    assert "\x1b" not in sentence("evaluate", tmp_path / "m", other)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, ""])
+def test_options_without_values_show_no_type(command):
+    assert "bool" not in run(*filter(None, [command]), "--help").stdout

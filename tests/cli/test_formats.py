@@ -28,7 +28,8 @@ def files(digits, tmp_path_factory):
 
 def predictions(files, name):
     model = files / f"{name}.model"
-    run("fit", files / name, "--label", "y", "--estimator", "multinomial-nb", "-o", model, "--quiet")
+    options = ["--label", "y", "--estimator", "multinomial-nb", "--quiet"]
+    run("fit", files / name, *options, "-o", model)
     return run("predict", model, files / name, "-k", 3).stdout
 
 

@@ -25,6 +25,22 @@ def test_help_imports_none_of_the_extras_that_commands_need():
     assert result.stdout.split() == []
 
 
+@pytest.mark.parametrize(
+    "command", [["fit", "no.csv", "--label", "y", "-o", "m"], ["predict", "no.model", "no.csv"]]
+)
+def test_a_missing_file_is_said_before_libraries_are_imported(command):
+    code = (
+        "import sys\n"
+        "from typer.testing import CliRunner\n"
+        "from dichotomies.cli.app import app\n"
+        f"result = CliRunner().invoke(app, {command!r})\n"
+        "print(result.exit_code, result.stderr, *{'sklearn', 'scipy', 'pyarrow'} & set(sys.modules))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split("\n")[0] == f"1 Error: There is no file {command[1]}."
+    assert result.stdout.split("\n")[1].split() == []
+
+
 @pytest.fixture(scope="module")
 def many_rows(tmp_path_factory):
     """More rows than a pipe holds predictions of."""

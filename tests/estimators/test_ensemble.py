@@ -19,8 +19,8 @@ import dichotomies
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.diagnostics import ledger
+from dichotomies.inference.answers import largest
 from dichotomies.inference.composition import class_log_proba
-from dichotomies.inference.fitted import _largest
 from dichotomies.rows import Rows
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.structures import STRUCTURES
@@ -243,7 +243,7 @@ def test_the_top_k_are_the_most_probable_in_their_order(digits_parts, kind):
 
 def test_equally_probable_classes_come_in_their_order():
     values = np.array([[0.0, 3.0, 1.0, 3.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0, 2.0, 2.0]])
-    assert _largest(values, 4).tolist() == [[1, 3, 2, 4], [0, 1, 2, 3]]
+    assert largest(values, 4).tolist() == [[1, 3, 2, 4], [0, 1, 2, 3]]
 
 
 def test_it_can_be_cloned_and_set(digits_parts):

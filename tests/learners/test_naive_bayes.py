@@ -19,6 +19,13 @@ from tests.reference import RecursiveNestedDichotomy
 from tests.slow import slow
 from tests.tasks import in_folds, node_task
 
+
+@pytest.fixture(autouse=True)
+def sparse_stays_sparse(monkeypatch):
+    """Small problems too; `tests/_kernels/test_every_way.py` compares with rows written out."""
+    monkeypatch.setattr("dichotomies.learners.naive_bayes.learner._WRITTEN_OUT", 0)
+
+
 EVERYTHING = Wanted.FULL | Wanted.MEMBERS | Wanted.SCORES
 
 GAUSSIANS = [GaussianNB(), GaussianNB(priors=[0.3, 0.7], var_smoothing=1e-3)]

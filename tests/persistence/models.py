@@ -4,7 +4,9 @@ import warnings
 from functools import cache
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
@@ -12,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from dichotomies import (
     CalibratedClassifier,
@@ -108,11 +110,14 @@ def _others():
         GaussianNB(), n_estimators=3, member_calibration="temperature", random_state=0
     ).fit(X, y)
     yield model("naive-bayes gaussian", structure=tree)
+    yield model("naive-bayes gaussian", structure=tree).calibrate_sets(X, y)
     yield model("naive-bayes complement", cv=KFold(2, shuffle=True, random_state=3), random_state=None)
     few = StratifiedKFold(2)
     uncalibrated = model("naive-bayes gaussian", internal_calibration="platt", cv=few)
     yield CalibratedClassifier(FrozenEstimator(uncalibrated), "temperature").fit(X, y)
     yield CalibratedClassifier(uncalibrated, MULTICLASS.create("auto", candidates=("none",))).fit(X, y)
+    frame = pd.DataFrame(X[:, :3], columns=list("abc")).assign(d=pd.Categorical(np.round(4 * X[:, 3])))
+    yield NestedDichotomyClassifier(HistGradientBoostClassifier(4), random_state=0).fit(frame, y)
     scaled = make_pipeline(StandardScaler(), HistAdaBoostClassifier(2))
     yield NestedDichotomyClassifier(scaled, random_state=np.random.RandomState(5)).fit(X, y)
 
@@ -121,5 +126,17 @@ def table_model():
     """What the command line saves: a classifier with the columns it reads."""
     titles = ["data engineer", "nurse", "head nurse", "software engineer"] * 10
     labels = np.array(["it", "care", "care", "it"] * 10)
-    table = Table(np.empty((40, 0)), labels, names=(), texts={"title": titles})
+    texts = {"title": titles, "city": ["Bonn", "Ulm"] * 20, "born": ["2001-02-03", "", "1999-12-31", ""] * 10}
+    table = Table(
+        np.arange(40.0)[:, None], labels, names=("age",), texts=texts, categorical=("city",), date=("born",)
+    )
     return TableModel.fit(NestedDichotomyClassifier(random_state=0), table)
+
+
+def frame_model():
+    """A classifier fitted to a data frame with categories."""
+    X = pd.DataFrame({"city": pd.Categorical(["Bonn", "Ulm", "Hof"] * 10), "age": np.arange(30.0)})
+    base = make_pipeline(
+        make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["city"])), LogisticRegression()
+    )
+    return NestedDichotomyClassifier(base, random_state=0).fit(X, np.array(["a", "b", "c"] * 10))

@@ -1,11 +1,14 @@
 """A file that cannot be read is refused in a sentence that names the file, the place and the remedy."""
 
 import gzip
+import zipfile
+from io import BytesIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.lib import format as npy
 
 from dichotomies.tables import Columns, TableFileError, open_table
 
@@ -26,9 +29,13 @@ BAD_TEXTS = {
     "words": ("t.csv", b"x,z,y\n1,a,u\n", "a column that is not numeric: 'z'. Read it as text .--text 'z'."),
     "words in two": ("t.csv", b"x,z,y\na,a,u\n", "columns that are not numeric: 'x', 'z'"),
     "no label": ("t.csv", b"x,y\n1,u\n2,\n", "no label in row 1 .counted from 0, column 'y'."),
-    "not UTF-8": ("t.csv", b"x,y\n1,\xff\xfe\n", "not UTF-8 text; convert it"),
+    "not UTF-8": (
+        "t.csv",
+        b"x,y\n" + b"1,u\n" * 300_000 + b"1,\xff\n",  # beyond the beginning that the encoding is found in
+        "not UTF-8 text in line 300002 .*, in the column 'y'; say what it is .--encoding latin-1.",
+    ),
+    "unclosed quotation": ("t.csv", b'x,y\n1,"u' + b"u\n" * 2**24, "line of more than .* .--max-line."),
     "infinite": ("t.csv", b"x,y\n1,u\ninf,v\n", "has inf in the column 'x' of row 1"),
-    "semicolons": ("t.csv", b"x;y\n1;u\n", "seems to have ';' between its values; say so: --delimiter ';'"),
     "nothing to learn from": ("t.csv", b"y\nu\n", "no column left to learn from"),
     "broken gzip": ("t.csv.gz", gzip.compress(GOOD.encode())[:20], "t.csv.gz"),
     "not gzip": ("t.csv.gz", b"x,y\n1,2\n", "t.csv.gz could not be read as CSV"),
@@ -45,6 +52,9 @@ BAD_TEXTS = {
     "svmlight no label": ("t.svm", b"2:1\n", "no label in line 1"),
     "svmlight no features": ("t.svm", b"1\n2\n", "has no features"),
     "svmlight NaN": ("t.svm", b"1 1:1\n2 1:1 2:nan\n", "no value in feature 2 of row 1"),
+    "svmlight huge line": ("t.svm.gz", gzip.compress(b"1 " * 2**24), "line of more than .* .--max-line."),
+    "svmlight huge id": ("t.svm", b"1 100000000:1\n", "has 100,000,000 features.* .--n-features 100000000."),
+    "svmlight impossible id": ("t.svm", b"1 3000000000:1\n", "a feature 3000000000, where .* in line 1"),
     "svmlight gzip": ("t.svm.gz", gzip.compress(b"1 1:2\n" * 9)[:-9], "t.svm.gz is damaged"),
     "not NPZ": ("t.npz", b"hello", "t.npz is damaged or not a NPZ file"),
 }
@@ -63,8 +73,9 @@ def test_a_bad_file_is_refused_in_a_sentence(name, tmp_path):
 
 def test_a_word_far_down_in_a_column_of_numbers_is_refused_by_line(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text("x,y\n" + "1,u\n" * 1_200_000 + "many,u\n")  # beyond what types are guessed from
-    with pytest.raises(TableFileError, match=r"not a number \(invalid value 'many'\) in line 1200002"):
+    path.write_text("x,y\n" + "1,u\n" * 5_000_000 + "many,u\n")  # beyond what types are guessed from
+    said = r"not a number \(invalid value 'many'\) in line 5000002 .*, in the column 'x'"
+    with pytest.raises(TableFileError, match=said):
         list(open_table(path).batches(Columns(label="y")))
 
 
@@ -101,6 +112,9 @@ def test_a_truncated_archive_is_refused(written, tmp_path):
             "indptr that does not fit",
         ),
         ({**CSR, "indices": np.array([2**32])}, "indices beyond its 3"),
+        ({**CSR, "shape": [1, 2**40]}, "would have 1,099,511,627,776 features"),
+        ({**CSR, "shape": [1, 2**30]}, r"has 1,073,741,824 features.*\(--n-features 1073741824\)"),
+        ({**CSR, "shape": [2**40, 3]}, "indptr that does not fit"),
         ({**CSR, "data": ["1.0"]}, "'data' of shape .1,. and type <U3, which is no part of a CSR matrix"),
         ({**CSR, "shape": 3}, r"'shape' of shape \(\) and type int64"),
         ({**CSR, "format": b"csc"}, r"is a csc matrix; save it as CSR: \.tocsr\(\)"),
@@ -112,6 +126,27 @@ def test_arrays_that_are_no_table_are_refused(arrays, sentence, tmp_path):
     np.savez(tmp_path / "t.npz", allow_pickle=True, **arrays)
     with pytest.raises(TableFileError, match=sentence):
         open_table(tmp_path / "t.npz").read(Columns(label="y"))
+
+
+def test_an_array_that_says_to_be_larger_than_it_is_is_refused_before_memory_is_taken(tmp_path):
+    header = BytesIO()
+    npy.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (4, 2**40)})
+    with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
+        archive.writestr("X.npy", header.getvalue() + bytes(64))
+    with pytest.raises(TableFileError, match=r"X is said to be of shape \(4, 1099511627776\)"):
+        open_table(tmp_path / "t.npz").read(Columns())
+
+
+def test_decimal_commas_are_named_by_row_column_and_cure(tmp_path):
+    (tmp_path / "t.csv").write_text("x;z;y\n1.5;2;u\n1,5;2;v\n")
+    with pytest.raises(TableFileError, match=r"line 3 .* in the column 'x'; .*\(--decimal ,\)"):
+        open_table(tmp_path / "t.csv").read(Columns(label="y", features=("x", "z")))
+
+
+def test_an_unknown_encoding_is_refused(tmp_path):
+    (tmp_path / "t.csv").write_text(GOOD)
+    with pytest.raises(TableFileError, match=r"no encoding 'latin-99'.*latin-1, cp1252 and utf-16"):
+        open_table(tmp_path / "t.csv", encoding="latin-99").read(Columns(label="y"))
 
 
 @pytest.mark.parametrize("labels", [[1.0, np.inf], [1.0, 2.0**54], [1.0, 1.5]])
@@ -137,11 +172,11 @@ def test_a_column_in_two_roles_is_refused_by_both(columns, options, tmp_path):
 
 
 def test_nothing_is_advised_that_a_model_cannot_do(tmp_path):
-    texts = ["x,z\n1,\n", "x,z\n1,a\n", "x,z\n" + "1,1\n" * 1_200_000 + "1,a\n"]
+    texts = ["x,z\n1,\n", "x,z\n1,a\n", "x,z\n" + "1,1\n" * 5_000_000 + "1,a\n"]
     for text in texts:
         (tmp_path / "t.csv").write_text(text)
         with pytest.raises(TableFileError) as refusal:
-            open_table(tmp_path / "t.csv").read(Columns(features=("x", "z")))
+            open_table(tmp_path / "t.csv").read(Columns(features=("x", "z"), of_a_model=True))
         assert "--" not in str(refusal.value)
 
 
@@ -149,6 +184,13 @@ def test_nothing_is_advised_that_a_model_cannot_do(tmp_path):
 def test_files_without_named_columns_have_no_texts(ending, written):
     with pytest.raises(TableFileError, match="whose features have no names"):
         open_table(written[ending]).read(Columns(label="y", text=("title",)))
+
+
+@pytest.mark.parametrize("how", ["read", "batches"])
+def test_svmlight_ids_that_a_model_cannot_know_are_refused(how, written):
+    columns = Columns(n_features=4, of_a_model=True)
+    with pytest.raises(TableFileError, match="numbered from 0 or from 1; say it: --first-id 0"):
+        list(getattr(open_table(written["svm"]), how)(columns))
 
 
 def test_svmlight_features_beyond_the_known_ones_are_refused_by_line(written):

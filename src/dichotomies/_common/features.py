@@ -72,7 +72,7 @@ def check_magnitude(X: Any) -> None:
     least, most = values.min(), values.max()
     if np.isnan(least):  # missing values, where they are allowed
         least, most = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
-    extreme = most if most > -least else least
+    extreme = float(most if most > -least else least)  # the limit is beyond single precision
     if abs(extreme) > LARGEST:
         raise ValueError(
             f"X has a value of {extreme:g}; squares of features beyond {LARGEST:g} overflow: scale them."

@@ -1,19 +1,20 @@
 """``dichotomies compare``: several configurations, cross-validated on the same folds."""
 
 import shlex
-import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from dichotomies.cli import options
-from dichotomies.cli.cross_validation import METRICS, Scores, folds_of, score, warm_up
-from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import label_of, training_columns
+from dichotomies.cli.cross_validation import METRICS, Maker, Scores, folds_of, score, warm_up
+from dichotomies.cli.failures import in_a_sentence, sentence
+from dichotomies.cli.inputs import label_of
 from dichotomies.cli.printing import plural, print_json, print_table
-from dichotomies.cli.settings import Settings, SettingsError, pairs_of
+from dichotomies.cli.references import references as references_of
+from dichotomies.cli.roles import toml_of, training_columns
+from dichotomies.cli.settings import Settings, SettingsError, check_name, pairs_of
+from dichotomies.cli.source import Source, reads_a_file
 
 EXAMPLE = (
     "Example: dichotomies compare titles.csv --label code --text title --config 'plain: external=none' "
@@ -22,28 +23,39 @@ EXAMPLE = (
 
 
 @in_a_sentence
+@reads_a_file
 def compare(
-    data: options.Data,
+    source: Source,
     config: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--config",
             "-c",
             help="'NAME: SETTING=VALUE ...' with the settings of 'fit' (param.C=10 is its --param C=10), or "
-            "a .toml file with a table of settings for every name; may be repeated.",
+            "a .toml file with a table of settings for every name; may be repeated. By default one tree, and "
+            "ten.",
         ),
-    ],
+    ] = None,
+    references: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|all|none",
+            help="Flat classifiers to compare with; 'auto' leaves out slow ones if there are many classes.",
+        ),
+    ] = "auto",
     label: options.Label = None,
     text: options.Text = None,
     ngrams: options.NGrams = "word",
+    categorical: options.Categorical = None,
+    numeric: options.Numeric = None,
+    date: options.Date = None,
     ignore: options.Ignore = None,
+    columns: options.ColumnsFile = None,
+    scale: options.Scale = None,
     weight: options.Weight = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of cross-validation.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the folds.")] = 0,
     jobs: options.Jobs = None,
-    format: options.Format = None,  # noqa: A002
-    delimiter: options.Delimiter = None,
-    first_id: options.FirstId = None,
     n_features: options.NFeatures = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -51,26 +63,46 @@ def compare(
 ) -> None:
     """Compare configurations by cross-validation, all on the same folds, in one table.
 
-    NLL and ECE: lower is better; in brackets the standard deviation over the folds.
+    NLL and ECE: lower is better; in brackets the standard deviation over the folds. Flat classifiers,
+    calibrated by cross-fitting, are references: they show whether a tree is worth it.
     """
-    configs = configurations(config)
-    from dichotomies.tables import open_table
-
-    file = open_table(data, format, delimiter)
+    configs = configurations(config or _DEFAULT)
+    check_name("choice of references", references, ["auto", "all", "none"])
+    file = source.opened()
     name = label_of(file, label)
-    columns = training_columns(name, [*configs.values()], text=text, ignore=ignore, weight=weight)
-    table = file.read(replace(columns, first_id=first_id, n_features=n_features))
+    roles = {"text": text, "categorical": categorical, "numeric": numeric, "date": date, "ignore": ignore}
+    wanted = training_columns(
+        file,
+        name,
+        [*configs.values()],
+        columns_file=columns,
+        progress=not quiet,
+        weight=weight,
+        first_id=source.first_id,
+        n_features=n_features,
+        **roles,
+    )
+    table = file.read(wanted)
     parts = folds_of(table.labels, folds, seed)
     n_folds = int(parts.max()) + 1  # fewer than requested if there are too few rows
-    found = _run(configs, table, parts, quiet=quiet, ngrams=ngrams, n_jobs=jobs)
+    makers: dict[str, Maker] = {name: settings.classifier for name, settings in configs.items()}
+    makers |= references_of(references, len(set(table.labels.tolist())))
+    found = _run(makers, table, parts, quiet=quiet, ngrams=ngrams, scaled=scale, n_jobs=jobs)
     never = int((parts < 0).sum())
     if json:
         print_json(_document(found, table, n_folds, never))
-        return
-    print(f"{data}: {plural(len(table), 'row')}, {plural(n_folds, 'fold')}; means and standard deviations")
-    print_table(["", *METRICS.values()], [_line(each) for each in found])
-    if never:
-        print(f"{plural(never, 'row')} never tested: the only ones of their classes")
+    else:
+        rows, tested = plural(len(table), "row"), plural(n_folds, "fold")
+        print(f"{source.path}: {rows}, {tested}; means and standard deviations")
+        print_table(["", *METRICS.values()], [_line(each) for each in found])
+        if never:
+            print(f"{plural(never, 'row')} never tested: the only ones of their classes")
+    if all(each.failure for each in found):
+        raise typer.Exit(1)
+
+
+#: Configurations where none is given.
+_DEFAULT = ["one tree:", "ten trees: trees=10"]
 
 
 def configurations(given: list[str]) -> dict[str, Settings]:
@@ -100,12 +132,7 @@ def _named(text: str) -> dict[str, dict[str, Any]]:
 
 
 def _tables(path: Path) -> dict[str, dict[str, Any]]:
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise SettingsError(f"There is no file {path}.") from None
-    except ValueError as error:
-        raise SettingsError(f"{path} is not TOML ({error}).") from error
+    tables = toml_of(path)
     for name, values in tables.items():
         if not isinstance(values, dict):
             raise SettingsError(
@@ -114,25 +141,40 @@ def _tables(path: Path) -> dict[str, dict[str, Any]]:
     return tables
 
 
-def _run(configs: dict[str, Settings], table: Any, parts: Any, *, quiet: bool, **effort: Any) -> list[Scores]:
+def _run(makers: dict[str, Maker], table: Any, parts: Any, *, quiet: bool, **settings: Any) -> list[Scores]:
+    """Cross-validate all; one that fails is left out of later folds, and the reason is kept."""
     from dichotomies._common.parallel import Progress
 
-    found = [Scores(name) for name in configs]
-    for settings in configs.values():
-        warm_up(settings, table, **effort)
+    found = [Scores(name) for name in makers]
     n_folds, done = int(parts.max()) + 1, 0
     progress = Progress("cross-validating")
     for fold in range(n_folds):
-        for scores, settings in zip(found, configs.values(), strict=True):
-            for metric, value in score(settings, table, parts == fold, **effort).items():
-                scores.folds[metric].append(value)
+        for scores, make in zip(found, makers.values(), strict=True):
+            if not scores.failure:
+                _add_fold(scores, make, table, parts == fold, is_first=fold == 0, **settings)
             done += 1
             if not quiet:
-                progress.show(done / (n_folds * len(configs)))
+                progress.show(done / (n_folds * len(makers)))
     return found
 
 
+def _add_fold(
+    scores: Scores, make: Maker, table: Any, is_test: Any, *, is_first: bool, **settings: Any
+) -> None:
+    try:
+        if is_first:
+            warm_up(make, table, **settings)
+        for metric, value in score(make, table, is_test, **settings).items():
+            scores.folds[metric].append(value)
+    except SettingsError:
+        raise
+    except Exception as error:
+        scores.failure = sentence(error)
+
+
 def _line(scores: Scores) -> list[str]:
+    if scores.failure:
+        return [scores.name, f"failed: {scores.failure}"]
     digits = {metric: 2 if metric == "fit_seconds" else 4 for metric in METRICS}
     cells = [f"{scores.mean(name):.{n}f} ({scores.spread(name):.{n}f})" for name, n in digits.items()]
     return [scores.name, *cells]
@@ -140,7 +182,9 @@ def _line(scores: Scores) -> list[str]:
 
 def _document(found: list[Scores], table: Any, folds: int, never: int) -> dict[str, Any]:
     configurations = {
-        scores.name: {
+        scores.name: {"failed": scores.failure}
+        if scores.failure
+        else {
             metric: {"mean": scores.mean(metric), "sd": scores.spread(metric), "folds": scores.folds[metric]}
             for metric in METRICS
         }

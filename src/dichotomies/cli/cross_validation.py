@@ -1,15 +1,18 @@
 """Cross-validation of several settings on the same folds."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from dichotomies.cli.settings import Settings
+from joblib import effective_n_jobs
 
 if TYPE_CHECKING:
     from dichotomies.tables import Table, TableModel
+
+#: Makes an unfitted classifier for a table: called with it and `n_jobs`.
+Maker = Callable[..., Any]
 
 #: Metrics, with their titles in tables.
 METRICS = {
@@ -27,9 +30,10 @@ _FEW_ROWS = 200
 
 @dataclass
 class Scores:
-    """Scores of one configuration on every fold."""
+    """Scores of one configuration on every fold, and the reason why it has none if it failed."""
 
     name: str
+    failure: str = ""
     folds: dict[str, list[float]] = field(default_factory=lambda: {metric: [] for metric in METRICS})
 
     def mean(self, metric: str) -> float:
@@ -58,27 +62,29 @@ def folds_of(labels: Any, n_folds: int, seed: int) -> Any:
     return folds
 
 
-def warm_up(settings: Settings, table: "Table", **effort: Any) -> None:
+def warm_up(make: Maker, table: "Table", **settings: Any) -> None:
     """Fit to a few rows, so that compilation is not in the measured time."""
     few = np.linspace(0, len(table) - 1, num=min(len(table), _FEW_ROWS)).astype(np.intp)
     if len(np.unique(table.labels[few])) > 1:
-        _fit(settings, table.rows(few), **effort)
+        _fit(make, table.rows(few), **settings)
 
 
-def score(settings: Settings, table: "Table", is_test: Any, **effort: Any) -> dict[str, float]:
-    """Fit to the training rows, vocabulary included, and compute the metrics on the test rows."""
+def score(make: Maker, table: "Table", is_test: Any, **settings: Any) -> dict[str, float]:
+    """Fit to the training rows, encoding of columns included, and compute the metrics on the test rows."""
     from dichotomies.metrics import evaluate
 
     train, test = (table.rows(np.flatnonzero(rows)) for rows in (~is_test, is_test))
     begun = time.perf_counter()
-    model = _fit(settings, train, **effort)
+    model = _fit(make, train, **settings)
     seconds = time.perf_counter() - begun
     found = evaluate(model.classifier, model.matrix(test), test.labels, sample_weight=test.weight).metrics
     return {metric: seconds if metric == "fit_seconds" else found[metric] for metric in METRICS}
 
 
-def _fit(settings: Settings, table: "Table", *, ngrams: str, n_jobs: int | None) -> "TableModel":
+def _fit(make: Maker, table: "Table", *, n_jobs: int | None, **settings: Any) -> "TableModel":
+    from threadpoolctl import threadpool_limits
+
     from dichotomies.tables import TableModel
 
-    classifier = settings.classifier(table, n_jobs=n_jobs)
-    return TableModel.fit(classifier, table, ngrams=ngrams)
+    with threadpool_limits(effective_n_jobs(n_jobs)):  # flat classifiers would take all cores
+        return TableModel.fit(make(table, n_jobs=n_jobs), table, **settings)

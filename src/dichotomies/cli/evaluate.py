@@ -11,6 +11,7 @@ from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.inputs import batch_rows, label_of, load_model
 from dichotomies.cli.printing import plural, print_json
+from dichotomies.cli.source import Source, reads_a_file
 
 if TYPE_CHECKING:
     from dichotomies.metrics import Evaluation
@@ -20,9 +21,10 @@ EXAMPLE = "Example: dichotomies evaluate titles.model test.csv"
 
 
 @in_a_sentence
+@reads_a_file
 def evaluate(
     model: options.Model,
-    data: options.Data,
+    source: Source,
     label: options.Label = None,
     weight: options.Weight = None,
     top_k: Annotated[
@@ -34,8 +36,6 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the intervals.")] = 0,
     jobs: options.Jobs = None,
     trust: options.Trust = None,
-    format: options.Format = None,  # noqa: A002
-    delimiter: options.Delimiter = None,
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
@@ -44,13 +44,11 @@ def evaluate(
     Every metric has a confidence interval. Rows with labels unknown to the model are left out and counted.
     Rows are read in batches.
     """
-    from dichotomies.tables import open_table
-
     fitted = load_model(model, jobs, trust)
-    file = open_table(data, format, delimiter)
+    file = source.opened()
     truth = read_truth(fitted, file, label_of(file, label, fitted.label), weight)
     settings = {"top_k": top_k, "confidence_level": confidence, "n_resamples": resamples}
-    found = evaluated(fitted, file, truth, random_state=seed, **settings)
+    found = evaluated(fitted, file, truth, first_id=source.first_id, random_state=seed, **settings)
     if json:
         print_json(_document(found, truth))
     else:
@@ -111,13 +109,15 @@ def read_truth(model: "TableModel", file: "TableFile", label: str, weight: str |
     return truth
 
 
-def evaluated(model: "TableModel", file: "TableFile", truth: Truth, **settings: Any) -> "Evaluation":
+def evaluated(
+    model: "TableModel", file: "TableFile", truth: Truth, *, first_id: int | None = None, **settings: Any
+) -> "Evaluation":
     """Compute all metrics on the rows with known labels."""
     from dichotomies.metrics import Evaluation
 
     return Evaluation.from_chunks(
         model.classes_[truth.codes[truth.known]],
-        _log_proba(model, file, truth.known),
+        _log_proba(model, file, truth.known, first_id),
         labels=model.classes_,
         sample_weight=None if truth.weight is None else truth.weight[truth.known],
         is_log=True,
@@ -125,8 +125,8 @@ def evaluated(model: "TableModel", file: "TableFile", truth: Truth, **settings: 
     )
 
 
-def _log_proba(model: "TableModel", file: "TableFile", known: Any) -> Iterator[Any]:
-    for batch in file.batches(model.columns(), batch_rows(len(model.classes_))):
+def _log_proba(model: "TableModel", file: "TableFile", known: Any, first_id: int | None) -> Iterator[Any]:
+    for batch in file.batches(model.columns(first_id=first_id), batch_rows(len(model.classes_))):
         wanted = np.flatnonzero(known[batch.first_row : batch.first_row + len(batch)])
         if len(wanted):
             yield model.predict_log_proba(batch if len(wanted) == len(batch) else batch.rows(wanted))

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import typer
 
+from dichotomies.cli.printing import printable
 from dichotomies.cli.settings import SettingsError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,12 +43,12 @@ def in_a_sentence(command: F) -> F:
 
 
 def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"Warning: {' '.join(str(message).split())}", file=sys.stderr)
+    print(f"Warning: {printable(' '.join(str(message).split()))}", file=sys.stderr)
 
 
 def sentence(error: Exception) -> str:
     """Return the message of an error on one line."""
-    message = " ".join(str(error).split())
+    message = printable(" ".join(str(error).split()))
     if isinstance(error, _EXPECTED) and message:
         return message
     return f"Something unexpected happened ({type(error).__name__}: {message}). --debug shows where."

@@ -3,7 +3,6 @@
 import inspect
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +11,11 @@ import typer
 from dichotomies._common.atomic_files import check_place
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import label_of, training_columns
-from dichotomies.cli.printing import plural, print_json, size_of
+from dichotomies.cli.inputs import check_not_read, label_of
+from dichotomies.cli.printing import plural, print_json, printable, size_of
+from dichotomies.cli.roles import roles_in_words, training_columns
 from dichotomies.cli.settings import NONE, OF_ENSEMBLES, OPTIONS, Settings, pairs_of
+from dichotomies.cli.source import Source, reads_a_file
 from dichotomies.cli.trees import facts_of_trees, trees_in_words
 from dichotomies.training.parameters import Declaration
 
@@ -42,7 +43,7 @@ def _annotation(declared: Declaration) -> Any:
     flag = "--" + option.name.replace("_", "-")
     panel = options.POOLING if option.name in OF_ENSEMBLES else options.LEARNING
     if option.kind is bool:
-        return Annotated[bool | None, options.option(flag, panel=panel, help=option.help)]
+        return Annotated[bool | None, options.flag(flag, panel=panel, help=option.help)]
     default = NONE if declared.default is None else str(declared.default)
     described = options.option(
         flag, panel=panel, help=option.help, metavar=option.metavar, show_default=default, min=option.least
@@ -51,21 +52,27 @@ def _annotation(declared: Declaration) -> Any:
 
 
 @in_a_sentence
+@reads_a_file
 @with_parameters
 def fit(
-    data: options.Data,
+    source: Source,
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     label: options.Label = None,
     text: options.Text = None,
     ngrams: options.NGrams = "word",
+    categorical: options.Categorical = None,
+    numeric: options.Numeric = None,
+    date: options.Date = None,
     ignore: options.Ignore = None,
+    columns: options.ColumnsFile = None,
+    scale: options.Scale = None,
     weight: options.Weight = None,
     estimator: Annotated[
         str,
         options.option(
             panel=options.LEARNING,
             metavar="NAME",
-            help="The base learner at the nodes; 'dichotomies list' has the names.",
+            help="The base learner at the nodes; 'dichotomies list' has the names, auto chooses.",
             show_default=True,
         ),
     ] = Settings.estimator,
@@ -74,7 +81,7 @@ def fit(
         options.option(
             panel=options.LEARNING,
             metavar="NAME=VALUE",
-            help="A parameter of the base learner, such as C=10; may be repeated.",
+            help="A parameter of the base learner (logistic, if not named), such as C=10; may be repeated.",
         ),
     ] = None,
     seed: Annotated[
@@ -93,10 +100,16 @@ def fit(
             show_default=True,
         ),
     ] = Settings.trees,
+    sets: Annotated[
+        int | None,
+        options.option(
+            panel=options.LEARNING,
+            min=2,
+            metavar="FOLDS",
+            help="Prepare sets of labels with a coverage (predict --coverage), on so many folds.",
+        ),
+    ] = None,
     jobs: options.Jobs = None,
-    format: options.Format = None,  # noqa: A002
-    delimiter: options.Delimiter = None,
-    first_id: options.FirstId = None,
     n_features: options.NFeatures = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -105,27 +118,44 @@ def fit(
 ) -> None:
     """Fit a classifier to a file and save it.
 
-    Every numeric column is a feature, unless it is named otherwise; labels are kept as they are in the file.
+    Columns are read as numbers, categories, dates or texts, as their values suggest, unless an option names
+    them; labels are kept as they are in the file.
     """
     given = {name: value for name, value in values.items() if value is not None}
     settings = Settings(estimator, pairs_of(param or []), seed, trees, given).checked()
-    from dichotomies.tables import TableModel, open_table
+    from dichotomies.tables import TableModel
 
     check_place(output)
+    check_not_read(output, source.path, columns, settings.tree_file)
     begun = time.monotonic()
-    file = open_table(data, format, delimiter)
+    file = source.opened()
     name = label_of(file, label)
-    columns = training_columns(name, [settings], text=text, ignore=ignore, weight=weight)
-    table = file.read(replace(columns, first_id=first_id, n_features=n_features))
+    roles = {"text": text, "categorical": categorical, "numeric": numeric, "date": date, "ignore": ignore}
+    wanted = training_columns(
+        file,
+        name,
+        [settings],
+        columns_file=columns,
+        progress=not quiet,
+        weight=weight,
+        first_id=source.first_id,
+        n_features=n_features,
+        **roles,
+    )
+    if not (quiet or json):
+        print(*map(printable, roles_in_words(wanted)), sep="\n")
+    table = file.read(wanted)
     classifier = settings.classifier(table, n_jobs=jobs, verbose=not quiet)
-    model = TableModel.fit(classifier, table, label=name, ngrams=ngrams)
+    model = TableModel.fit(classifier, table, label=name, ngrams=ngrams, scaled=scale)
+    if sets is not None:
+        model.answer(table, "calibrate_sets", table.labels, cv=sets)
     classifier.set_params(n_jobs=None, verbose=0)  # settings of this run, not of the model
     model.save(output)
     summary = _summary(model, len(table), output, time.monotonic() - begun)
     if json:
         print_json(summary)
     else:
-        _print(summary, data)
+        _print(summary, source.path)
 
 
 def _summary(model: Any, n_rows: int, output: Path, seconds: float) -> dict[str, Any]:

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dichotomies._common.chunks import rows_within
-from dichotomies.cli.estimators import estimator_named
-from dichotomies.cli.settings import Settings
+from dichotomies.cli.settings import SettingsError
 
 if TYPE_CHECKING:
-    from dichotomies.tables import Columns, TableFile, TableModel
+    from dichotomies.tables import TableFile, TableModel
 
 
 def label_of(file: "TableFile", given: str | None, remembered: str | None = None) -> str:
@@ -27,24 +25,13 @@ def label_of(file: "TableFile", given: str | None, remembered: str | None = None
     return label
 
 
-def training_columns(
-    label: str,
-    settings: Sequence[Settings],
-    *,
-    text: list[str] | None,
-    ignore: list[str] | None,
-    weight: str | None,
-) -> "Columns":
-    """Return the columns for training; missing values are allowed if all base learners accept them."""
-    from dichotomies.tables import Columns, allows_missing
-
-    return Columns(
-        label=label,
-        text=tuple(text or ()),
-        ignore=tuple(ignore or ()),
-        weight=weight,
-        allow_missing=all(allows_missing(estimator_named(each.estimator, {})) for each in settings),
-    )
+def check_not_read(output: Path, *inputs: Path | None) -> None:
+    """Raise if a file to be written is one that the same command reads."""
+    for each in inputs:
+        if each is not None and output.exists() and each.exists() and output.samefile(each):
+            raise SettingsError(
+                f"{output} is read by this command, and would be overwritten; write another file (--output)."
+            )
 
 
 def load_model(path: Path, n_jobs: int | None = None, trusted: Sequence[str] | None = None) -> "TableModel":
@@ -60,4 +47,6 @@ def load_model(path: Path, n_jobs: int | None = None, trusted: Sequence[str] | N
 
 def batch_rows(n_classes: int) -> int:
     """Return the rows per batch for which the class probabilities take at most 64 MiB."""
+    from dichotomies._common.chunks import rows_within
+
     return rows_within(64 * 2**20, n_classes, at_most=8192)

@@ -15,11 +15,22 @@ def option(*names: str, panel: str, **settings: Any) -> Any:
     return typer.Option(*names, rich_help_panel=panel, **({"show_default": False} | settings))
 
 
+def flag(*names: str, panel: str, **settings: Any) -> Any:
+    """Declare an option without a value."""
+    return option(*names, panel=panel, metavar="", **settings)
+
+
 def _parse_delimiter(text: str | None) -> str | None:
     r"""Return the delimiter: the character itself, or a tab for \t."""
     mark = "\t" if text == r"\t" else text
     if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n'):
         raise typer.BadParameter(rf"a delimiter is one ASCII character or \t for a tab, got {text!r}")
+    return mark
+
+
+def _check_decimal(mark: str | None) -> str | None:
+    if mark not in (None, ".", ","):
+        raise typer.BadParameter(f"the decimal mark is a point or a comma, got {mark!r}")
     return mark
 
 
@@ -52,6 +63,34 @@ NGrams = Annotated[
         show_default=True,
     ),
 ]
+Categorical = Annotated[
+    list[str] | None,
+    option(panel=FILE, metavar="COLUMN", help="Column of categories, also of numbers; may be repeated."),
+]
+Numeric = Annotated[
+    list[str] | None, option(panel=FILE, metavar="COLUMN", help="Column of numbers; may be repeated.")
+]
+Date = Annotated[
+    list[str] | None, option(panel=FILE, metavar="COLUMN", help="Column of dates; may be repeated.")
+]
+ColumnsFile = Annotated[
+    Path | None,
+    option(
+        "--columns",
+        panel=FILE,
+        metavar="FILE",
+        help="A .toml file with lists of columns under the names of these options, as in text = ['title'].",
+    ),
+]
+Scale = Annotated[
+    bool | None,
+    flag(
+        "--scale/--no-scale",
+        panel=FILE,
+        help="Divide columns of numbers by their standard deviations.",
+        show_default="if there are other columns",
+    ),
+]
 Ignore = Annotated[
     list[str] | None, option(panel=FILE, metavar="COLUMN", help="Column to skip; may be repeated.")
 ]
@@ -73,7 +112,36 @@ Delimiter = Annotated[
         panel=FILE,
         metavar="MARK",
         callback=_parse_delimiter,
-        help=r"Delimiter of a CSV file, if not a comma; \t is a tab.",
+        help=r"Delimiter of a CSV file; \t is a tab. By default as the file shows.",
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    option(
+        panel=FILE,
+        metavar="NAME",
+        help="Encoding of a CSV file, such as latin-1; by default UTF-8, or cp1252 if it is not.",
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    option(
+        panel=FILE,
+        metavar=".|,",
+        callback=_check_decimal,
+        help="Decimal mark of a CSV file; by default as the file shows.",
+    ),
+]
+MaxLine = Annotated[
+    int | None,
+    option(
+        "--max-line",
+        panel=FILE,
+        metavar="MIB",
+        min=1,
+        max=1024,
+        help="Largest size of a line, in MiB.",
+        show_default="16",
     ),
 ]
 FirstId = Annotated[
@@ -83,7 +151,8 @@ FirstId = Annotated[
         metavar="0|1",
         min=0,
         max=1,
-        help="Index of the first feature of an svmlight file; by default 0 if a 0 occurs, else 1.",
+        help="Index of the first feature of an svmlight file; by default that of the model, and in training "
+        "0 if a 0 occurs, else 1.",
     ),
 ]
 NFeatures = Annotated[
@@ -93,6 +162,7 @@ NFeatures = Annotated[
         panel=FILE,
         metavar="N",
         min=1,
+        max=2**31 - 1,
         help="Number of features of an svmlight file, if more than occur in it.",
     ),
 ]
@@ -109,6 +179,6 @@ Trust = Annotated[
         help="A type whose code may run when the model is loaded; may be repeated.",
     ),
 ]
-Quiet = Annotated[bool, option("--quiet", panel=RUNNING, help="Do not print progress.")]
-Json = Annotated[bool, option("--json", panel=RUNNING, help="Print one JSON document instead of text.")]
-Debug = Annotated[bool, option("--debug", panel=RUNNING, help="Show the traceback of an error.")]
+Quiet = Annotated[bool, flag("--quiet", panel=RUNNING, help="Do not print progress.")]
+Json = Annotated[bool, flag("--json", panel=RUNNING, help="Print one JSON document instead of text.")]
+Debug = Annotated[bool, flag("--debug", panel=RUNNING, help="Show the traceback of an error.")]

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import typer
 
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import batch_rows, load_model
+from dichotomies.cli.inputs import batch_rows, check_not_read, load_model
 from dichotomies.cli.printing import plural, print_json, tell
+from dichotomies.cli.source import Source, reads_a_file
 
 if TYPE_CHECKING:
     from dichotomies.tables import Table, TableModel
@@ -18,29 +20,42 @@ if TYPE_CHECKING:
 EXAMPLE = "Example: dichotomies predict titles.model new.csv --top-k 3 --id number --output predicted.csv"
 _STDOUT = "-"
 
+#: Between the labels of a set.
+SEPARATOR = " | "
+
 
 @in_a_sentence
+@reads_a_file
 def predict(
     model: options.Model,
-    data: options.Data,
+    source: Source,
     output: Annotated[
         str,
         typer.Option("--output", "-o", help="A .csv, .tsv or .parquet file; - is standard output, as CSV."),
     ] = _STDOUT,
-    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of labels for every row.")] = 5,
+    top_k: Annotated[
+        int, typer.Option("--top-k", "--top", "-k", min=1, help="Number of labels for every row.")
+    ] = 5,
     min_probability: Annotated[
         float, typer.Option(min=0, max=1, help="Leave out labels that are less probable than this.")
     ] = 0.0,
     every: Annotated[
-        bool, typer.Option("--all", help="The probability of every label, in a column named after it.")
+        bool,
+        typer.Option("--all", metavar="", help="The probability of every label, in a column named after it."),
     ] = False,
+    coverage: Annotated[
+        float | None,
+        typer.Option(help="Sets of labels that hold the true one with this probability; see fit --sets."),
+    ] = None,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(help="One answer that is at least so probable: a label, or a group of the tree."),
+    ] = None,
     id: Annotated[  # noqa: A002
         str | None, typer.Option(help="A column with the names of the rows.", show_default="row numbers")
     ] = None,
     jobs: options.Jobs = None,
     trust: options.Trust = None,
-    format: options.Format = None,  # noqa: A002
-    delimiter: options.Delimiter = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
@@ -52,15 +67,23 @@ def predict(
     """
     if json and output == _STDOUT:
         raise typer.BadParameter("say where the predictions go (--output)", param_hint="--json")
-    from dichotomies.tables import open_table, open_writer
+    if every + (coverage is not None) + (min_confidence is not None) > 1:
+        raise typer.BadParameter("give one of --all, --coverage, --min-confidence", param_hint="--coverage")
+    from dichotomies.tables import open_writer
+
+    if output != _STDOUT:
+        check_not_read(Path(output), source.path, model)
 
     begun, done = time.monotonic(), 0
     fitted = load_model(model, jobs, trust)
-    batches = open_table(data, format, delimiter).batches(
-        fitted.columns(id=id), batch_rows(len(fitted.classes_))
-    )
+    columns = fitted.columns(id=id, first_id=source.first_id)
+    batches = source.opened().batches(columns, batch_rows(len(fitted.classes_)))
     with open_writer(output) as writer:
-        for rows in predictions(fitted, batches, id, None if every else top_k, min_probability):
+        if coverage is not None or min_confidence is not None:
+            answered = groups(fitted, batches, id, coverage, min_confidence)
+        else:
+            answered = predictions(fitted, batches, id, None if every else top_k, min_probability)
+        for rows in answered:
             writer.write(rows)
             done += len(next(iter(rows.values())))
     seconds = time.monotonic() - begun
@@ -88,14 +111,43 @@ def predictions(
     """
     check_distinct(id_column, model.classes_, top_k)
     for batch in batches:
-        names = np.arange(batch.first_row, batch.first_row + len(batch)) if batch.ids is None else batch.ids
-        columns: dict[str, Any] = {id_column or "row": names}
+        columns: dict[str, Any] = {id_column or "row": _names(batch)}
         if top_k is None:
             shown = np.ma.masked_less(np.exp(model.predict_log_proba(batch)), min_probability)
             columns |= {str(label): shown[:, code] for code, label in enumerate(model.classes_.tolist())}
         else:
             columns |= _best(*model.predict_top_k(batch, top_k), min_probability)
         yield columns
+
+
+def groups(
+    model: "TableModel",
+    batches: "Iterator[Table]",
+    id_column: str | None,
+    coverage: float | None,
+    confidence: float | None,
+) -> Iterator[dict[str, Any]]:
+    """Yield the columns of sets (`coverage`) or tree answers (`confidence`) for every batch."""
+    columns = ("size", "labels") if confidence is None else ("answer", "probability", "size")
+    if id_column in columns:
+        raise ValueError(
+            f"The predictions have a column {id_column!r} themselves; rename the column that --id names."
+        )
+    for batch in batches:
+        values: tuple[Any, ...]
+        if confidence is None:
+            sets = model.answer(batch, "predict_set", coverage)
+            texts = np.array([SEPARATOR.join(map(str, labels)) for labels in sets])
+            values = np.array([len(labels) for labels in sets]), texts
+        else:
+            answers = model.answer(batch, "predict_node", confidence)
+            values = np.array(answers.names), answers.proba, answers.size
+        yield {id_column or "row": _names(batch), **dict(zip(columns, values, strict=True))}
+
+
+def _names(batch: "Table") -> Any:
+    """Names of the rows: the column that --id named, or their numbers."""
+    return np.arange(batch.first_row, batch.first_row + len(batch)) if batch.ids is None else batch.ids
 
 
 def check_distinct(id_column: str | None, classes: Any, top_k: int | None) -> None:

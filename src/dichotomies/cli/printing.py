@@ -23,12 +23,25 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table with text in the first column and numbers in the others; lines are never wrapped."""
+    """Print a table with text in the first column and numbers in the others; lines are never wrapped.
+
+    A row of two cells is a name and a remark.
+    """
     lines = [columns, *rows]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    full = [line for line in lines if len(line) == len(columns)]
+    widths = [max(len(line[place]) for line in full) for place in range(len(columns))]
+    widths[0] = max(len(line[0]) for line in lines)
     for line in lines:
+        if len(line) < len(columns):
+            print(f"{line[0].ljust(widths[0])}  {line[1]}")
+            continue
         cells = [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
         print("  ".join([line[0].ljust(widths[0]), *cells]).rstrip())
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters, by which labels could command a terminal."""
+    return "".join(mark if mark.isprintable() or mark == "\n" else repr(mark)[1:-1] for mark in text)
 
 
 def tell(text: str) -> None:

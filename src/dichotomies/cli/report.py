@@ -11,16 +11,18 @@ from dichotomies._common.atomic_files import check_place
 from dichotomies.cli import options
 from dichotomies.cli.evaluate import read_truth
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import label_of, load_model
+from dichotomies.cli.inputs import check_not_read, label_of, load_model
 from dichotomies.cli.printing import plural, print_json, size_of, tell
+from dichotomies.cli.source import Source, reads_a_file
 
 EXAMPLE = "Example: dichotomies report titles.model test.csv --examples title --output titles.html"
 
 
 @in_a_sentence
+@reads_a_file
 def report(
     model: options.Model,
-    data: options.Data,
+    source: Source,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
     label: options.Label = None,
     weight: options.Weight = None,
@@ -30,8 +32,6 @@ def report(
     ] = None,
     jobs: options.Jobs = None,
     trust: options.Trust = None,
-    format: options.Format = None,  # noqa: A002
-    delimiter: options.Delimiter = None,
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
@@ -40,15 +40,15 @@ def report(
     Use rows that the model was not fitted to; they must fit into memory.
     """
     from dichotomies.report import make
-    from dichotomies.tables import open_table
 
     check_place(output)
+    check_not_read(output, source.path, model)
     fitted = load_model(model, jobs, trust)
-    file = open_table(data, format, delimiter)
+    file = source.opened()
     name = label_of(file, label, fitted.label)
     truth = read_truth(fitted, file, name)
     known = np.flatnonzero(truth.known)
-    columns = fitted.columns(weight=weight, id=examples)
+    columns = fitted.columns(weight=weight, id=examples, first_id=source.first_id)
     table = file.read(replace(columns, id_option="--examples")).rows(known)
     with fitted.columns_in_order():
         page = make(

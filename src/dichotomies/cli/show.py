@@ -9,7 +9,7 @@ import typer
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.inputs import load_model
-from dichotomies.cli.printing import plural, print_json, size_of
+from dichotomies.cli.printing import plural, print_json, printable, size_of
 from dichotomies.cli.settings import NONE
 from dichotomies.cli.trees import facts_of_trees, trees_of
 
@@ -39,11 +39,11 @@ def show(
         return
     for name, value in facts.items():
         if value:
-            print(f"{name}: {value if isinstance(value, str) else _in_words(name, value)}")
+            print(printable(f"{name}: {value if isinstance(value, str) else _in_words(name, value)}"))
     if len(trees) > 1:
         print(f"tree {tree} of {len(trees):,} (--tree draws another):")
     if trees:
-        print(trees[tree - 1].draw(max_lines=lines))
+        print(printable(trees[tree - 1].draw(max_lines=lines)))
 
 
 def _facts(model: "TableModel", path: Path) -> dict[str, Any]:
@@ -55,9 +55,13 @@ def _facts(model: "TableModel", path: Path) -> dict[str, Any]:
         "features": model.n_features,
         "columns": None if model.features is None else list(model.features),
         "text": {each.column: len(each.terms) for each in model.text},
+        "other_columns": {
+            each.column: each.description for each in model.encoders if not hasattr(each, "terms")
+        },
         "label": model.label,
         "classifier": " ".join(repr(classifier).split()),
         "learner": getattr(classifier, "learner_", None),
+        "structure": getattr(classifier, "structure_", None),
         **facts_of_trees(classifier),
         "pooling": getattr(classifier, "pooling", None),
         "calibration": _calibration(classifier),
@@ -71,13 +75,10 @@ def _calibration(classifier: Any) -> dict[str, str]:
     fitted = getattr(classifier, "calibration_", None)
     if fitted is None:
         return {}
-    member = {"member": _member(classifier)} if hasattr(classifier, "member_calibration") else {}
+    member = {}
+    if hasattr(classifier, "member_calibration"):
+        member["member"] = " ".join(str(classifier.member_calibration or NONE).split())
     return {"internal": fitted.internal, **member, "external": fitted.external}
-
-
-def _member(classifier: Any) -> str:
-    """Return the calibration of each tree of an ensemble, on one line."""
-    return " ".join(str(classifier.member_calibration or NONE).split())
 
 
 def _comparison(classifier: Any) -> str | None:
@@ -93,6 +94,8 @@ def _in_words(name: str, value: Any) -> str:
         return size_of(value)
     if name == "text":
         return listing(f"{column} ({plural(terms, 'term')})" for column, terms in value.items())
+    if name == "other_columns":
+        return listing(f"{column} ({description})" for column, description in value.items())
     if name in ("written_by", "calibration"):
         return listing(" ".join(pair) for pair in value.items())
     return listing(value) if isinstance(value, list) else f"{value:,}"

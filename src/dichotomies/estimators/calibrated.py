@@ -1,4 +1,4 @@
-"""`CalibratedClassifier`: a fitted scikit-learn classifier followed by a multiclass calibrator."""
+"""`CalibratedClassifier`: any scikit-learn classifier followed by a multiclass calibrator."""
 
 from __future__ import annotations
 
@@ -6,43 +6,60 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from dichotomies._common.doc_links import documented
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
+from dichotomies.learners import takes_weight
 from dichotomies.persistence import Estimator, savable, save
 from dichotomies.persistence.checks import Array, Part, Such
+from dichotomies.rows.folds import fold_of_rows
 
 if TYPE_CHECKING:
     import os
 
     import numpy.typing as npt
 
-    from dichotomies._common.typing import FloatArray, LabelArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 
 
+@documented("calibration.md")
 @savable(
     "calibrated-classifier",
     Estimator(),
     calibrator_=Part(MulticlassCalibrator, "n_classes"),
     classes_=Array("label", "n_classes"),
-    estimator=Such(lambda it: hasattr(it, "predict_log_proba") or hasattr(it, "predict_proba"), "predicts"),
+    fitted_estimator=Such(
+        lambda it: hasattr(it, "predict_log_proba") or hasattr(it, "predict_proba"), "predicts"
+    ),
 )
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Calibrate a fitted classifier on held-out rows.
+    """Calibrate a classifier: one that is fitted on held-out rows, any other by cross-fitting.
 
-    The classifier is never refitted. `sklearn.base.clone` returns an unfitted copy, as always; wrap the
-    classifier in `sklearn.frozen.FrozenEstimator` if the copy must stay fitted, as in cross-validation of the
-    calibrator alone.
+    A fitted classifier is never refitted; its calibrator is fitted on the rows given to `fit`, which must be
+    others than those it was trained on. Of a classifier that is not fitted, clones are trained on folds of
+    the rows, the calibrator is fitted on the probabilities that each row has from the clone that has not seen
+    it, and a clone trained on all rows predicts.
+
+    `sklearn.base.clone` returns an unfitted copy, as always; wrap the classifier in
+    `sklearn.frozen.FrozenEstimator` if the copy must stay fitted, as in cross-validation of the calibrator
+    alone.
 
     Parameters
     ----------
-    estimator : fitted scikit-learn classifier
+    estimator : scikit-learn classifier
         It must have `predict_log_proba` or `predict_proba`.
     method : str or MulticlassCalibrator, default="vector"
         The name of a multiclass calibrator, or an instance, of which a clone is fitted.
+    cv : int or splitter, default=5
+        Folds for a classifier that is not fitted; the rows of each class are dealt to them in turn.
 
     Attributes
     ----------
+    estimator_ : scikit-learn classifier
+        The clone that was trained on all rows; missing if `estimator` was fitted before.
     classes_ : ndarray of shape (n_classes,)
         The labels, in the classifier's order.
     calibrator_ : MulticlassCalibrator
@@ -60,22 +77,27 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> before, after = (log_loss(y[1200:], c.predict_proba(X[1200:])) for c in (clf, calibrated))
     >>> bool(after < 0.6 * before)
     True
+    >>> cross_fitted = CalibratedClassifier(GaussianNB()).fit(X[:1200], y[:1200])
+    >>> log_loss(y[1200:], cross_fitted.predict_proba(X[1200:])) < before
+    True
     """
 
-    def __init__(self, estimator: Any, method: str | MulticlassCalibrator = "vector") -> None:
+    def __init__(self, estimator: Any, method: str | MulticlassCalibrator = "vector", *, cv: Any = 5) -> None:
         self.estimator = estimator
         self.method = method
+        self.cv = cv
 
     def fit(
         self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> CalibratedClassifier:
-        """Fit the calibrator on rows the classifier was not trained on.
+        """Fit the calibrator, and the classifier unless it is fitted already.
 
         Parameters
         ----------
         X : array, CSR matrix or data frame of shape (n_rows, n_features)
+            Rows that a fitted classifier was not trained on.
         y : array of shape (n_rows,)
-            Labels, all of them known to the classifier.
+            Labels, all of them known to a fitted classifier.
         sample_weight : array of shape (n_rows,), optional
             Weight of each row.
 
@@ -83,13 +105,56 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        check_is_fitted(self.estimator)
-        self.classes_: LabelArray = np.asarray(self.estimator.classes_)
         calibrator: MulticlassCalibrator = clone(MULTICLASS.resolve(self.method, MulticlassCalibrator))
-        self.calibrator_ = calibrator.fit(
-            self._uncalibrated(X), _known(y, self.classes_), sample_weight, classes=self.classes_
-        )
+        labels = np.asarray(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if _is_fitted(self.estimator):
+            self.__dict__.pop("estimator_", None)
+            log_proba, labels = self._uncalibrated(X), _known(labels, self.estimator.classes_)
+        else:
+            log_proba, rows = self._cross_fit(X, labels, weight)
+            labels, weight = labels[rows], None if weight is None else weight[rows]
+        self.classes_: LabelArray = np.asarray(self.fitted_estimator.classes_)
+        self.calibrator_ = calibrator.fit(log_proba, labels, weight, classes=self.classes_)
         return self
+
+    def _cross_fit(
+        self, X: Matrix, labels: LabelArray, weight: FloatArray | None
+    ) -> tuple[FloatArray, IntArray]:
+        """Train a clone on all rows and one without each fold; return out-of-fold log-probabilities.
+
+        The only row of a class is not among them, because a model without it does not know its class.
+        """
+        check_consistent_length(X, labels, weight)
+        if weight is not None and not takes_weight(self.estimator):
+            raise TypeError(f"sample_weight was given, but {_name(self.estimator)} cannot be fitted with it.")
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"A classifier needs at least two classes, but y has only {classes.tolist()!r}.")
+        self.estimator_ = _trained(self.estimator, X, labels, weight)
+        several = np.flatnonzero(np.bincount(codes)[codes] > 1)
+        if not len(several):
+            raise ValueError("No class has two rows, one to train on and one to calibrate with.")
+        _, few = np.unique(codes[several], return_inverse=True)
+        fold = np.full(len(codes), -1)
+        fold[several] = fold_of_rows(few, self.cv, np.random.RandomState(0))
+        log_proba = np.full((len(codes), len(classes)), -np.inf)
+        for f in range(int(fold.max()) + 1):
+            seen, unseen = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+            part = _trained(
+                self.estimator,
+                _safe_indexing(X, seen),
+                labels[seen],
+                None if weight is None else weight[seen],
+            )
+            columns = np.searchsorted(classes, part.classes_)
+            log_proba[np.ix_(unseen, columns)] = _log_proba(part, _safe_indexing(X, unseen))
+        return log_proba[several], several
+
+    @property
+    def fitted_estimator(self) -> Any:
+        """The classifier that predicts: `estimator_`, or `estimator` if it was fitted before."""
+        return getattr(self, "estimator_", self.estimator)
 
     def predict_log_proba(self, X: Matrix) -> FloatArray:
         """Logarithms of the calibrated class probabilities, columns in the order of `classes_`."""
@@ -119,16 +184,41 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         save(self, path)
 
     def _uncalibrated(self, X: Matrix) -> FloatArray:
-        """Log-probabilities of the classifier; minus infinity for probability 0, which calibrators accept."""
-        with np.errstate(divide="ignore"):
-            if hasattr(self.estimator, "predict_log_proba"):
-                return np.asarray(self.estimator.predict_log_proba(X))
-            if hasattr(self.estimator, "predict_proba"):
-                return np.log(np.asarray(self.estimator.predict_proba(X), dtype=np.float64))
-        raise TypeError(
-            f"{type(self.estimator).__name__} has neither predict_log_proba nor predict_proba, "
-            "so there are no probabilities to calibrate."
-        )
+        return _log_proba(self.fitted_estimator, X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return hasattr(estimator, "classes_")
+
+
+def _name(estimator: Any) -> str:
+    return type(estimator).__name__
+
+
+def _trained(estimator: Any, X: Matrix, labels: LabelArray, weight: FloatArray | None) -> Any:
+    return clone(estimator).fit(X, labels, **({} if weight is None else {"sample_weight": weight}))
+
+
+def _log_proba(estimator: Any, X: Matrix) -> FloatArray:
+    """Log-probabilities of a classifier; minus infinity for probability 0, which calibrators accept."""
+    with np.errstate(divide="ignore"):
+        if hasattr(estimator, "predict_log_proba"):
+            return np.asarray(estimator.predict_log_proba(X))
+        if hasattr(estimator, "predict_proba"):
+            return np.log(np.asarray(estimator.predict_proba(X), dtype=np.float64))
+    raise TypeError(
+        f"{_name(estimator)} has neither predict_log_proba nor predict_proba, so there are no probabilities "
+        "to calibrate."
+    )
 
 
 def _known(y: npt.ArrayLike, classes: LabelArray) -> LabelArray:

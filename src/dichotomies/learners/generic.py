@@ -115,7 +115,8 @@ class GenericLearner(Learner):
     def description(self) -> str:
         """One line for users: the name of the learner and its method."""
         because = f", because {self.reason}" if self.reason else ""
-        return f"clones: one {type(self.estimator).__name__} per node{because}"
+        shown = getattr(self.estimator, "shown", self.estimator)  # a wrapper shows what it wraps
+        return f"clones: one {type(shown).__name__} per node{because}"
 
     def fit(self, task: NodeTask, context: Context) -> GenericScorer:
         """Train all nodes.

@@ -40,3 +40,7 @@ __all__ = [
     "smooth_calibration_error",
     "top_k_accuracy",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

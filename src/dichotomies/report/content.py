@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
 from dichotomies.report import card, data, listings, summary
+from dichotomies.report.answers import answer_rows
 from dichotomies.report.words import name_of, plural
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def content_of(measured: Measurements, examples: Sequence[Any] | None, created: 
         "summary": summary.sentences(measured),
         "tiles": summary.tiles(measured),
         "bands": summary.band_rows(bands),
+        "answers": answer_rows(measured.answers),
         "ledger_text": summary.ledger_text(measured),
         "search_hint": name_of(names[0])[:24],
         "classes": listings.worst_classes(measured),

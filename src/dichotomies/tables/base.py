@@ -5,14 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+from dichotomies.tables.dialect import Dialect
 from dichotomies.tables.errors import TableFileError, listing
 from dichotomies.tables.table import Table, check_finite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from dichotomies.tables.table import Columns
+
+#: Features of files without named columns, unless the caller gives their number.
+MAX_FEATURES = 2**24
+#: Indices of sparse matrices are 32-bit integers.
+LARGEST_INDEX = 2**31 - 1
 
 #: Default number of rows per batch.
 BATCH_ROWS = 8192
@@ -24,8 +30,8 @@ class TableFile(ABC):
     Parameters
     ----------
     path : Path
-    delimiter : str, optional
-        Delimiter of a CSV file.
+    dialect : Dialect, optional
+        How a text file is written; by default, CSV files show it themselves.
     """
 
     #: Name of the format in messages.
@@ -34,11 +40,22 @@ class TableFile(ABC):
     #: Default column of the labels.
     default_label: ClassVar[str | None] = None
 
-    def __init__(self, path: Path, delimiter: str | None = None) -> None:
+    def __init__(self, path: Path, dialect: Dialect | None = None) -> None:
         self.path = path
-        self.delimiter = delimiter
+        self.given = dialect or Dialect()
+        #: Called with the fraction of a CSV or Parquet file that has been read.
+        self.on_progress: Callable[[float], None] = lambda _: None
         if not path.exists():
             raise TableFileError(f"There is no file {path}.")
+
+    def with_roles(self, columns: Columns) -> Columns:
+        """Give every column a role that its values suggest; a file without named columns has none."""
+        return columns
+
+    @property
+    def decimal(self) -> str:
+        """The decimal mark."""
+        return "."
 
     def batches(self, columns: Columns, rows: int = BATCH_ROWS) -> Iterator[Table]:
         """Yield at most `rows` rows at a time, in file order; raise if the file has no rows."""
@@ -64,10 +81,22 @@ class TableFile(ABC):
 
     def _check_nothing_named(self, columns: Columns) -> None:
         """Raise if named columns are requested from a file that has none."""
-        wanted = [*columns.text, *columns.ignore, columns.weight, columns.id]
-        named = [name for name in wanted if name is not None]
-        if named:
+        wanted = [name for name, option in columns.roles() if option != "--label"]
+        if wanted:
             raise TableFileError(
                 f"{self.path} is a {self.kind} file, whose features have no names: it cannot have the "
-                f"columns {listing(map(repr, named))}. Use a CSV or Parquet file."
+                f"columns {listing(map(repr, wanted))}. Use a CSV or Parquet file."
+            )
+
+    def _check_width(self, n_features: int, columns: Columns) -> None:
+        """Raise for more features than can be, or than are likely to be meant unless the caller says so."""
+        if n_features > LARGEST_INDEX:
+            raise TableFileError(
+                f"{self.path} would have {n_features:,} features, but no more than {LARGEST_INDEX:,} are "
+                "possible; correct it."
+            )
+        if columns.n_features is None and n_features > MAX_FEATURES:
+            raise TableFileError(
+                f"{self.path} has {n_features:,} features, which takes much memory in every node; correct "
+                f"it, or say that it is meant so (--n-features {n_features})."
             )

@@ -10,7 +10,7 @@ import numpy as np
 from dichotomies._common.suggestions import did_you_mean
 from dichotomies.tables.errors import TableFileError, listing, pyarrow
 from dichotomies.tables.labels import text_or_integer
-from dichotomies.tables.table import Table
+from dichotomies.tables.table import MISSING, Table
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, LabelArray
@@ -53,10 +53,12 @@ class Choice:
             X=X,
             y=None if columns.label is None else self._labels(batch.column(columns.label), first_row),
             names=self.features,
-            texts={name: _texts(batch.column(name)) for name in columns.text},
+            texts={name: _texts(batch.column(name)) for name in columns.words},
             weight=None if columns.weight is None else self._weights(batch.column(columns.weight), first_row),
             ids=None if columns.id is None else _names(batch.column(columns.id)),
             first_row=first_row,
+            categorical=columns.categorical,
+            date=columns.date,
         )
 
     def _labels(self, column: Any, first_row: int) -> LabelArray:
@@ -84,26 +86,26 @@ class Choice:
 def chosen(columns: Columns, schema: Any, file: TableFile) -> Choice:
     """Select the columns; raise if one is missing or not numeric."""
     types = dict(zip(schema.names, schema.types, strict=True))
-    _check_roles(columns, types, file)
+    check_roles(columns, types, file)
     taken = {*columns.named(), *columns.ignore}
     features = columns.features
     if features is None:
         features = tuple(name for name in types if name not in taken)
-        if not features and not columns.text:
+        if not features and not columns.words:
             raise TableFileError(f"{file.path} has no column left to learn from.")
-    _check_features(features, types, file, fitted=columns.of_a_model)
+    _check_features(features, types, file, columns)
     if columns.weight is not None:
         _check_weight(columns.weight, types, file)
     _check_label_type(columns, types, file)
     return Choice(columns, features, types, file)
 
 
-def _check_roles(columns: Columns, types: dict[str, Any], file: TableFile) -> None:
+def check_roles(columns: Columns, types: dict[str, Any], file: TableFile) -> None:
     """Raise if a column does not exist or is named by two options."""
     found: dict[str, str] = {}
     for name, option in columns.roles():
         if name not in types:
-            by = "that the model reads" if option == "--text" and columns.of_a_model else f"({option})"
+            by = "that the model reads" if name in columns.words and columns.of_a_model else f"({option})"
             raise TableFileError(
                 f"{file.path} has no column {name!r} {by}; its columns are {listing(types)}."
                 f"{did_you_mean(name, types)}"
@@ -120,7 +122,7 @@ def _check_weight(name: str, types: dict[str, Any], file: TableFile) -> None:
 
 
 def _check_features(
-    features: tuple[str, ...], types: dict[str, Any], file: TableFile, *, fitted: bool
+    features: tuple[str, ...], types: dict[str, Any], file: TableFile, columns: Columns
 ) -> None:
     missing = [name for name in features if name not in types]
     if missing:
@@ -128,8 +130,10 @@ def _check_features(
             f"{file.path} lacks {len(missing)} of the {len(features)} columns that the model was fitted "
             f"with: {listing(map(repr, missing))}."
         )
+    if file.kind == "CSV" and columns.features is not None:  # the row that is no number will be named
+        return
     words = [name for name in features if not _is_numeric(types[name])]
-    if words and fitted:
+    if words and columns.of_a_model:
         raise TableFileError(
             f"{file.path} has something that is not numeric in {listing(map(repr, words))}, where the model "
             "was fitted with numbers; correct it."
@@ -138,7 +142,8 @@ def _check_features(
         what, them = ("a column that is", "it") if len(words) == 1 else ("columns that are", "each of them")
         raise TableFileError(
             f"{file.path} has {what} not numeric: {listing(map(repr, words))}. Read {them} as text "
-            f"(--text {words[0]!r}), leave {them} out (--ignore {words[0]!r}), or make numbers of {them}."
+            f"(--text {words[0]!r}) or categories (--categorical), leave {them} out (--ignore), or make "
+            f"numbers of {them}."
         )
 
 
@@ -177,14 +182,18 @@ def _decoded(column: Any) -> Any:
 
 def _numbers(column: Any) -> FloatArray:
     if _is_text(column.type):  # a column of a CSV file that also names the rows
-        compute, nothing = pyarrow(".compute"), pyarrow(".csv").ConvertOptions().null_values
-        column = compute.if_else(compute.is_in(column, pyarrow().array(nothing)), None, column)
+        compute = pyarrow(".compute")
+        column = compute.if_else(compute.is_in(column, pyarrow().array(MISSING)), None, column)
     values: FloatArray = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
     return values
 
 
 def _texts(column: Any) -> list[str]:
-    return ["" if text is None else str(text) for text in _decoded(column).to_pylist()]
+    """Return the values as text, equal ones as one object, and none as the empty text."""
+    texts = _decoded(column).cast("string").fill_null("").dictionary_encode()
+    different = np.array(texts.dictionary.to_pylist(), dtype=object)
+    found: list[str] = different[texts.indices.to_numpy(zero_copy_only=False)].tolist()
+    return found
 
 
 def _names(column: Any) -> LabelArray:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections import Counter
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dichotomies.tables.base import TableFile
-from dichotomies.tables.column_choice import Choice, chosen
+from dichotomies.tables.column_choice import chosen
+from dichotomies.tables.dialect import as_utf8
 from dichotomies.tables.errors import TableFileError, listing, pyarrow, readable
+from dichotomies.tables.roles import with_roles
+from dichotomies.tables.table import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dichotomies.tables.dialect import Dialect
     from dichotomies.tables.table import Columns, Table
 
-#: Bytes of a CSV file read at a time; a line must fit.
+#: Bytes of a CSV file read at a time, unless a line may be longer.
 _BLOCK_BYTES = 4 * 2**20
 
 
@@ -25,30 +31,30 @@ class ColumnFile(TableFile):
 
     def names(self) -> list[str]:
         """The columns of the file."""
-        return list(self._schema().names)
+        return list(self.schema().names)
+
+    def with_roles(self, columns: Columns) -> Columns:
+        """Complete the roles of the columns by reading the file once; see `dichotomies.tables.roles`."""
+        return with_roles(columns, self)
 
     def _batches(self, columns: Columns, rows: int) -> Iterator[Table]:
-        choice = chosen(columns, self._schema(), self)
+        choice = chosen(columns, self.schema(), self)
         done = 0
-        with readable(self.path, self.kind), self._explained(columns):
-            for batch in self._record_batches(choice, rows):
-                for begin in range(0, batch.num_rows, rows):
-                    table = choice.table(batch.slice(begin, rows), done)
-                    done += len(table)
-                    yield table
-
-    @contextmanager
-    def _explained(self, columns: Columns | None = None) -> Iterator[None]:  # noqa: ARG002 - of some formats
-        """Translate errors of the format's reader to messages for users."""
-        yield
+        for batch in self.record_batches(choice.names, choice.csv_types(), rows, columns):
+            for begin in range(0, batch.num_rows, rows):
+                table = choice.table(batch.slice(begin, rows), done)
+                done += len(table)
+                yield table
 
     @abstractmethod
-    def _schema(self) -> Any:
+    def schema(self) -> Any:
         """Return names and types of all columns, validated."""
 
     @abstractmethod
-    def _record_batches(self, choice: Choice, rows: int) -> Iterator[Any]:
-        """Yield the selected columns, a few rows at a time."""
+    def record_batches(
+        self, names: list[str], types: dict[str, Any], rows: int, columns: Columns | None = None
+    ) -> Iterator[Any]:
+        """Yield some columns as Arrow batches; a CSV file's are of the given types."""
 
     def _checked(self, schema: Any) -> Any:
         twice = [name for name, times in Counter(schema.names).items() if times > 1]
@@ -60,42 +66,73 @@ class ColumnFile(TableFile):
 
 
 class CsvFile(ColumnFile):
-    """Comma-separated values, UTF-8, with column names in the first line; optionally compressed."""
+    """Comma-separated values with column names in the first line; optionally compressed."""
 
     kind = "CSV"
     separator: ClassVar[str] = ","
 
-    def _schema(self) -> Any:
+    @cached_property
+    def dialect(self) -> Dialect:
+        """Delimiter, encoding and decimal mark: as given, or else as the beginning of the file shows."""
+        with readable(self.path, self.kind):
+            return self.given.found_in(self.path, self.separator)
+
+    @property
+    def decimal(self) -> str:
+        """The decimal mark."""
+        return str(self.dialect.decimal)
+
+    @property
+    def _block_size(self) -> int:
+        return max(_BLOCK_BYTES, self.dialect.max_line)
+
+    def schema(self) -> Any:
         """Return the schema, with types inferred from the beginning of the file."""
-        self._bad_row: Any = None
-        with readable(self.path, self.kind), self._explained():
-            return self._checked_header(self._open().schema)
+        with self._open() as reader:
+            return self._checked(reader.schema)
 
-    def _record_batches(self, choice: Choice, rows: int) -> Iterator[Any]:  # noqa: ARG002 - cut by the caller
-        yield from self._open(column_types=choice.csv_types(), include_columns=choice.names)
-
-    def _open(self, **conversion: Any) -> Any:
-        csv = pyarrow(".csv")
-        return csv.open_csv(
-            self.path,
-            # single-threaded, because only then errors have row numbers
-            read_options=csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
-            parse_options=csv.ParseOptions(
-                delimiter=self.delimiter or self.separator,
-                newlines_in_values=True,
-                invalid_row_handler=self._keep_bad_row,
-            ),
-            convert_options=csv.ConvertOptions(**conversion),
-        )
-
-    def _keep_bad_row(self, row: Any) -> str:
-        self._bad_row = row
-        return "error"
+    def record_batches(
+        self,
+        names: list[str],
+        types: dict[str, Any],
+        rows: int,  # noqa: ARG002 - batches are cut by the caller
+        columns: Columns | None = None,
+    ) -> Iterator[Any]:
+        """Yield the batches of a block of the file each."""
+        size = max(1, self.path.stat().st_size)
+        with self._open(columns, column_types=types, include_columns=names) as reader:
+            for block, batch in enumerate(reader, 1):
+                yield batch
+                self.on_progress(min(0.99, block * self._block_size / size))  # roughly, of compressed files
+        self.on_progress(1.0)
 
     @contextmanager
-    def _explained(self, columns: Columns | None = None) -> Iterator[None]:
+    def _open(self, columns: Columns | None = None, **conversion: Any) -> Iterator[Any]:
+        csv, dialect = pyarrow(".csv"), self.dialect
+        with (
+            readable(self.path, self.kind),
+            self._explained(columns),
+            as_utf8(self.path, str(dialect.encoding)) as path,
+            # Single-threaded, because only then errors have row numbers. No Python callback may be among the
+            # options: a thread of pyarrow would release it, which aborts a process that is ending.
+            csv.open_csv(
+                path,
+                read_options=csv.ReadOptions(use_threads=False, block_size=self._block_size),
+                parse_options=csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
+                convert_options=csv.ConvertOptions(
+                    decimal_point=dialect.decimal, null_values=MISSING, **conversion
+                ),
+            ) as reader,
+        ):
+            yield reader
+
+    @contextmanager
+    def _explained(self, columns: Columns | None) -> Iterator[None]:
+        """Translate errors of the reader to messages for users."""
         try:
             yield
+        except UnicodeDecodeError as error:
+            raise TableFileError(f"{self.path} is not UTF-8 text in its first line; {_ENCODING}.") from error
         except pyarrow().ArrowInvalid as error:
             can_ignore = columns is not None and not columns.of_a_model
             raise TableFileError(self._explanation(str(error), can_ignore=can_ignore)) from error
@@ -103,33 +140,37 @@ class CsvFile(ColumnFile):
     def _explanation(self, message: str, *, can_ignore: bool) -> str:
         if "Empty CSV" in message:
             return f"{self.path} is empty; its first line should hold the names of the columns."
-        if self._bad_row is not None:
-            row = self._bad_row
+        if "straddl" in message:
             return (
-                f"{self.path} has {row.actual_columns} values in line {row.number} (not counting empty "
-                f"lines), but its first line has {row.expected_columns} columns; correct the line, or say "
-                "what stands between values (--delimiter)."
+                f"{self.path} has a line of more than {self.dialect.max_line:,} bytes; correct it (a "
+                "quotation mark may be missing), or allow it (--max-line)."
             )
-        if "UTF8" in message:
-            return f"{self.path} is not UTF-8 text; convert it first (iconv -f latin1 -t utf-8)."
-        if "conversion error" in message:
-            found = message.rpartition(": ")[2].strip()
-            place = message.partition("Row #")[2].partition(":")[0]
-            remedy = ", or leave out the column (--ignore)" if can_ignore else ""
+        if found := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message):
+            line, expected, actual = found.groups()
             return (
-                f"{self.path} has something that is not a number ({found}) in line {place} (not counting "
-                f"empty lines), in a column that begins with numbers; correct it{remedy}."
+                f"{self.path} has {actual} values in line {line} (not counting empty lines), but its first "
+                f"line has {expected} columns; correct the line, or say what stands between values "
+                "(--delimiter)."
             )
+        if found := re.search(
+            r"column #(\d+): Row #(\d+): CSV conversion error.*?: (.*)", message, re.DOTALL
+        ):
+            return self._about_value(int(found[1]), found[2], found[3].strip(), can_ignore=can_ignore)
         return f"{self.path} could not be read as CSV: {message.splitlines()[0]}."
 
-    def _checked_header(self, schema: Any) -> Any:
-        names = schema.names
-        if len(names) == 1 and not self.delimiter and any(mark in names[0] for mark in ";\t|"):
-            mark = next(mark for mark in ";\t|" if mark in names[0])
-            raise TableFileError(
-                f"{self.path} seems to have {mark!r} between its values; say so: --delimiter {mark!r}."
-            )
-        return self._checked(schema)
+    def _about_value(self, place: int, line: str, found: str, *, can_ignore: bool) -> str:
+        where = f"in line {line} (not counting empty lines), in the column {self.names()[place]!r}"
+        if "UTF8" in found:
+            return f"{self.path} is not UTF-8 text {where}; {_ENCODING}."
+        remedy = (
+            ", or change how the column is read (--categorical, --text or --ignore)" if can_ignore else ""
+        )
+        if re.search(r"\d,\d", found) and self.dialect.decimal == ".":
+            remedy = ", or say that the decimal mark is a comma (--decimal ,)"
+        return f"{self.path} has something that is not a number ({found}) {where}; correct it{remedy}."
+
+
+_ENCODING = "say what it is (--encoding latin-1), or convert it"
 
 
 class TsvFile(CsvFile):
@@ -143,10 +184,22 @@ class ParquetFile(ColumnFile):
 
     kind = "Parquet"
 
-    def _schema(self) -> Any:
+    def schema(self) -> Any:
+        """Return names and types of all columns."""
         with readable(self.path, self.kind):
             return self._checked(pyarrow(".parquet").read_schema(self.path))
 
-    def _record_batches(self, choice: Choice, rows: int) -> Iterator[Any]:
-        with pyarrow(".parquet").ParquetFile(self.path) as file:
-            yield from file.iter_batches(batch_size=rows, columns=choice.names, use_threads=False)
+    def record_batches(
+        self,
+        names: list[str],
+        types: dict[str, Any],  # noqa: ARG002 - Parquet files have their own
+        rows: int,
+        columns: Columns | None = None,  # noqa: ARG002 - for messages about CSV files
+    ) -> Iterator[Any]:
+        """Yield batches of some rows."""
+        with readable(self.path, self.kind), pyarrow(".parquet").ParquetFile(self.path) as file:
+            done = 0
+            for batch in file.iter_batches(batch_size=rows, columns=names, use_threads=False):
+                yield batch
+                done += batch.num_rows
+                self.on_progress(done / file.metadata.num_rows)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dichotomies._common.suggestions import did_you_mean
 from dichotomies.tables.column_files import CsvFile, ParquetFile, TsvFile
+from dichotomies.tables.dialect import Dialect
 from dichotomies.tables.errors import TableFileError, listing
 from dichotomies.tables.npz import NpzFile
 from dichotomies.tables.svmlight import SvmlightFile
@@ -41,6 +42,7 @@ def open_table(
     path: str | os.PathLike[str],
     format: str | None = None,  # noqa: A002
     delimiter: str | None = None,
+    **written: Any,
 ) -> TableFile:
     r"""Open a table file, to be read whole or in batches.
 
@@ -51,7 +53,9 @@ def open_table(
         By default inferred from the extension: .csv, .tsv, .parquet, .svmlight, .libsvm, .svm or .npz; text
         files may have a further .gz.
     delimiter : str, optional
-        Delimiter of a CSV file; by default a comma, and a tab for the format tsv.
+        Delimiter of a CSV file; by default the one that divides its first rows evenly.
+    **written
+        Further attributes of the `Dialect` of a text file: `encoding`, `decimal`, `max_line`.
 
     Returns
     -------
@@ -79,7 +83,7 @@ def open_table(
     if name not in FORMATS:
         hint = did_you_mean(name, FORMATS)
         raise TableFileError(f"There is no format {name!r}; choose from {listing(FORMATS)}.{hint}")
-    return FORMATS[name](place, delimiter)
+    return FORMATS[name](place, Dialect(delimiter, **written))
 
 
 def format_of(path: Path) -> str:

@@ -12,8 +12,11 @@ from scipy.sparse import csr_array, hstack
 from sklearn.utils import get_tags
 
 from dichotomies.persistence import savable, save
-from dichotomies.persistence.checks import Each, Optional, Part, Size, Such
+from dichotomies.persistence.checks import Each, Optional, Part, Size, Such, expect
+from dichotomies.tables.categories import CategoryFeatures
+from dichotomies.tables.dates import DateFeatures
 from dichotomies.tables.errors import TableFileError
+from dichotomies.tables.numbers import NumberFeatures
 from dichotomies.tables.table import Columns
 from dichotomies.tables.text import TextFeatures
 
@@ -24,11 +27,18 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.tables.table import Table
 
+Encoder = TextFeatures | CategoryFeatures | DateFeatures
+ENCODERS = (TextFeatures, CategoryFeatures, DateFeatures)
+#: Features of encoded columns, up to which they are dense.
+_FEW_FEATURES = 256
+
 
 @savable(
     "table-model",
     classifier=Such(lambda it: hasattr(it, "classes_"), "is fitted"),
-    text=Each(Part(TextFeatures), "n_texts"),
+    encoders=Each(Such(lambda it: isinstance(it, ENCODERS), "reads a column"), "n_encoders"),
+    numbers=Optional(Part(NumberFeatures)),
+    is_dense=bool,
     n_numeric=Size("n_numeric", 0),
     features=Optional(Each(str, "n_numeric")),
     label=Optional(str),
@@ -36,20 +46,24 @@ if TYPE_CHECKING:
 )
 @dataclass(frozen=True)
 class TableModel:
-    """A fitted classifier together with the columns and text features of its table.
+    """A fitted classifier together with the columns of its table, and how they become features.
 
     Attributes
     ----------
     classifier : fitted classifier
-        Its input is the numeric features, followed by those of the texts.
+        Its input is the features of the numeric columns, followed by those of the others.
     features : tuple of str or None
         The numeric columns; None if the training file had no column names.
-    text : tuple of TextFeatures
-        The text columns.
+    encoders : tuple of TextFeatures, CategoryFeatures and DateFeatures
+        The other columns.
     label : str or None
         The label column of the training file.
     first_id : int or None
         Index of the first feature in svmlight files, if trained on one.
+    numbers : NumberFeatures or None
+        How gaps in numeric columns are filled, and their scale; None if they are used as they are.
+    is_dense : bool
+        Make the features of encoded columns a dense matrix.
 
     Examples
     --------
@@ -67,15 +81,23 @@ class TableModel:
 
     classifier: Any
     features: tuple[str, ...] | None = None
-    text: tuple[TextFeatures, ...] = ()
+    encoders: tuple[Encoder, ...] = ()
     label: str | None = None
     first_id: int | None = None
+    numbers: NumberFeatures | None = None
+    is_dense: bool = False
 
     @classmethod
     def fit(
-        cls, classifier: Any, table: Table, *, label: str | None = None, ngrams: str = "word"
+        cls,
+        classifier: Any,
+        table: Table,
+        *,
+        label: str | None = None,
+        ngrams: str = "word",
+        scaled: bool | None = None,
     ) -> TableModel:
-        """Extract the terms of the texts and fit the classifier.
+        """Find out how columns become features, and fit the classifier.
 
         Parameters
         ----------
@@ -87,11 +109,25 @@ class TableModel:
             Column of the labels.
         ngrams : {"word", "char"}, default="word"
             Kind of the terms of texts.
+        scaled : bool, optional
+            Divide columns of numbers by their standard deviations; by default, if there are other columns.
         """
-        text = tuple(TextFeatures.fit(column, texts, ngrams) for column, texts in table.texts.items())
-        X, y = _matrix(table, text), table.labels
+        encoders = tuple(_encoder(table, column, ngrams) for column in table.texts)
+        named = table.names is not None and len(table.names) > 0
+        scaled = bool(encoders) if scaled is None else scaled
+        numbers = NumberFeatures.fit(table.X, table.weight, scaled=scaled) if named else None
+        model = cls(
+            classifier,
+            table.names,
+            encoders,
+            label,
+            table.first_id,
+            numbers,
+            _is_dense(encoders, classifier),
+        )
+        X, y = model.matrix(table), table.labels
         classifier.fit(X, y) if table.weight is None else classifier.fit(X, y, sample_weight=table.weight)
-        return cls(classifier, table.names, text, label, table.first_id)
+        return model
 
     @classmethod
     def of(cls, fitted: Any) -> TableModel:
@@ -113,8 +149,15 @@ class TableModel:
 
     @classmethod
     def from_saved_parts(cls, **parts: Any) -> TableModel:
-        """Restore a model from saved parts."""
+        """Restore a model from saved parts; in early files, texts were the only encoded columns."""
+        if "text" in parts:
+            parts["encoders"] = parts.pop("text")
         return cls(**parts)
+
+    def check_relations(self, names: dict[str, Any]) -> None:
+        """Raise unless the features are as many as the classifier's; see `dichotomies.persistence.checks`."""
+        if self.numbers is not None:
+            expect(len(self.numbers.fill) == names["n_numeric"], "every numeric column has a scale")
 
     @property
     def classes_(self) -> LabelArray:
@@ -130,7 +173,14 @@ class TableModel:
     @property
     def n_numeric(self) -> int:
         """Number of numeric features."""
-        return self.n_features - sum(len(each.terms) for each in self.text)
+        if self.numbers is not None:
+            return len(self.numbers.fill)
+        return self.n_features - sum(each.n_features for each in self.encoders)
+
+    @property
+    def text(self) -> tuple[TextFeatures, ...]:
+        """The columns of free text."""
+        return tuple(each for each in self.encoders if isinstance(each, TextFeatures))
 
     def columns(
         self,
@@ -138,28 +188,50 @@ class TableModel:
         label: str | None = None,
         weight: str | None = None,
         id: str | None = None,  # noqa: A002
+        first_id: int | None = None,
     ) -> Columns:
         """Return the columns to read from a file."""
         return Columns(
             label=label,
             features=self.features,
-            text=tuple(each.column for each in self.text),
+            text=tuple(each.column for each in self.encoders),
             weight=weight,
             id=id,
             n_features=self.n_numeric,
-            first_id=self.first_id,
-            allow_missing=allows_missing(self.classifier),
+            first_id=self.first_id if first_id is None else first_id,
+            allow_missing=self.numbers is not None or allows_missing(self.classifier),
+            of_a_model=True,
         )
 
     def matrix(self, table: Table) -> Matrix:
         """Return the feature matrix of some rows."""
-        if table.names is None and self.text:
+        if table.names is None and self.encoders:
             raise TableFileError("The model reads texts, which only CSV and Parquet files have.")
         if table.names is not None and self.features is None:
             raise TableFileError(
                 "The model was fitted to features without names; give it an svmlight or NPZ file."
             )
-        return _matrix(table, self.text)
+        if not self.encoders:
+            return table.X if self.numbers is None else self.numbers.matrix(table.X)
+        return self._dense(table) if self.is_dense else self._sparse(table)
+
+    def _sparse(self, table: Table) -> Matrix:
+        parts = [each.matrix(table.texts[each.column]) for each in self.encoders]
+        if table.X.shape[1]:
+            X = table.X if self.numbers is None else self.numbers.matrix(table.X)
+            parts.insert(0, csr_array(X))
+        return hstack(parts, format="csr")
+
+    def _dense(self, table: Table) -> FloatArray:
+        n_numbers = 0 if self.numbers is None else self.numbers.n_features
+        X = np.empty((len(table), n_numbers + sum(each.n_features for each in self.encoders)))
+        if self.numbers is not None:
+            self.numbers.matrix(table.X, out=X[:, :n_numbers])
+        end = n_numbers
+        for each in self.encoders:
+            begin, end = end, end + each.n_features
+            X[:, begin:end] = each.matrix(table.texts[each.column]).toarray()
+        return X
 
     def predict_log_proba(self, table: Table) -> FloatArray:
         """Return the class log-probabilities, shape (n_rows, n_classes)."""
@@ -176,6 +248,13 @@ class TableModel:
         log_proba = self.predict_log_proba(table)
         order = np.argsort(-log_proba, axis=1, kind="stable")[:, :k]
         return self.classes_[order], np.exp(np.take_along_axis(log_proba, order, axis=1))
+
+    def answer(self, table: Table, method: str, *arguments: Any, **named: Any) -> Any:
+        """Call a method of the classifier with the feature matrix of some rows."""
+        if not hasattr(self.classifier, method):
+            raise TypeError(f"A {type(self.classifier).__name__} has no {method}; a nested dichotomy has.")
+        with self.columns_in_order():
+            return getattr(self.classifier, method)(self.matrix(table), *arguments, **named)
 
     @staticmethod
     @contextmanager
@@ -200,7 +279,7 @@ class TableModel:
 def _known_of(classifier: Any, attribute: str) -> Any:
     """Return an attribute of a classifier, or of the one it wraps."""
     while not hasattr(classifier, attribute) and hasattr(classifier, "estimator"):
-        classifier = classifier.estimator
+        classifier = getattr(classifier, "fitted_estimator", classifier.estimator)
     return getattr(classifier, attribute, None)
 
 
@@ -209,10 +288,17 @@ def allows_missing(classifier: Any) -> bool:
     return bool(get_tags(classifier).input_tags.allow_nan)
 
 
-def _matrix(table: Table, text: tuple[TextFeatures, ...]) -> Matrix:
-    if not text:
-        return table.X
-    parts = [each.matrix(table.texts[each.column]) for each in text]
-    if table.X.shape[1]:
-        parts.insert(0, csr_array(table.X))
-    return hstack(parts, format="csr")
+def _encoder(table: Table, column: str, ngrams: str) -> Encoder:
+    if column in table.categorical:
+        return CategoryFeatures.fit(column, table.texts[column])
+    if column in table.date:
+        return DateFeatures.fit(column, table.texts[column])
+    return TextFeatures.fit(column, table.texts[column], ngrams)
+
+
+def _is_dense(encoders: tuple[Encoder, ...], classifier: Any) -> bool:
+    """Return True without texts if there are few features, or if the classifier takes nothing else."""
+    if any(isinstance(each, TextFeatures) for each in encoders):
+        return False
+    is_narrow = sum(each.n_features for each in encoders) <= _FEW_FEATURES
+    return is_narrow or not get_tags(classifier).input_tags.sparse

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,8 @@ class NpzFile(TableFile):
     ) -> None:
         if labels is not None and len(labels) != source.n_rows:
             raise TableFileError(f"{self.path} has {source.n_rows:,} rows, but {len(labels):,} labels.")
+        if columns.wants_features:
+            self._check_width(source.n_features, columns)
         if columns.wants_features and columns.n_features not in (None, source.n_features):
             raise TableFileError(
                 f"{self.path} has {source.n_features:,} features, but the model was fitted with "
@@ -103,6 +106,7 @@ class _ArrayStream:
 
     def __init__(self, archive: zipfile.ZipFile, name: str, path: Path) -> None:
         self._file = archive.open(f"{name}.npy")
+        there = archive.getinfo(f"{name}.npy").file_size
         version = npy.read_magic(self._file)
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         self.shape, self.is_fortran, self.dtype = read_header(self._file)
@@ -111,6 +115,8 @@ class _ArrayStream:
                 f"{path} holds pickled objects in {name!r}, which are not read, because they could run any "
                 "code; save the array as numbers or as text (astype(str))."
             )
+        if math.prod(self.shape) * self.dtype.itemsize > there:
+            raise EOFError(f"{name} is said to be of shape {self.shape}, but holds only {there:,} bytes")
         self._left = self.shape[0] if self.shape else 1
 
     def read(self, n: int) -> npt.NDArray[Any]:
@@ -170,6 +176,8 @@ class _SparseRows:
                     "of a CSR matrix; save the matrix again."
                 )
         self.n_rows, self.n_features = (int(size) for size in streams["shape"].rest())
+        if self.n_features < 0:
+            raise TableFileError(f"{path} has a shape with a negative number of features.")
         self._ends = streams["indptr"].rest()
         self._path, self._done = path, 0
         if len(self._ends) != self.n_rows + 1 or (np.diff(self._ends) < 0).any() or self._ends[0] != 0:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 from dataclasses import replace
 from io import BytesIO
 from itertools import islice
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
 
-from dichotomies.tables.base import BATCH_ROWS, TableFile
+from dichotomies.tables.base import BATCH_ROWS, LARGEST_INDEX, TableFile
+from dichotomies.tables.dialect import opened
 from dichotomies.tables.errors import TableFileError, readable
 from dichotomies.tables.table import Columns, Table
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import LabelArray, Matrix
 
 _PAIR = re.compile(rb"(\d+|qid):[^\s:]+")
+_ID = re.compile(rb"(\d+):")
 
 
 class SvmlightFile(TableFile):
@@ -37,6 +38,8 @@ class SvmlightFile(TableFile):
 
     def read(self, columns: Columns) -> Table:
         """Return all rows; the number of features and their first index (0 or 1) are inferred."""
+        if columns.of_a_model and columns.wants_features:
+            self._first_id(columns)
         as_written = replace(columns, n_features=None)
         whole = Table.concatenate(_padded_to_equal_width(list(super().batches(as_written, BATCH_ROWS))))
         if whole.y is not None:
@@ -49,22 +52,27 @@ class SvmlightFile(TableFile):
         width = whole.X.shape[1] - first if columns.n_features is None else columns.n_features
         if width < 1:
             raise TableFileError(f"{self.path} has no features.")
+        self._check_width(width, columns)
         return replace(whole, X=self._fitted_to(whole.X, width, first), first_id=first)
 
     def _batches(self, columns: Columns, rows: int) -> Iterator[Table]:
         self._check_nothing_named(columns)
         done = line = 0
-        with readable(self.path, self.kind), self._opened() as file:
-            while lines := list(islice(file, rows)):
+        with readable(self.path, self.kind), opened(self.path) as file:
+            while lines := list(islice(self._lines(file), rows)):
                 table = self._table(lines, line, columns, done)
                 line, done = line + len(lines), done + len(table)
                 if len(table):
                     yield table
 
-    def _opened(self) -> BinaryIO:
-        if self.path.suffix == ".gz":
-            return cast("BinaryIO", gzip.open(self.path))
-        return self.path.open("rb")
+    def _lines(self, file: IO[bytes]) -> Iterator[bytes]:
+        most = self.given.max_line
+        while line := file.readline(most + 1):
+            if len(line) > most:
+                raise TableFileError(
+                    f"{self.path} has a line of more than {most:,} bytes; correct or allow it (--max-line)."
+                )
+            yield line
 
     def _table(self, lines: list[bytes], first_line: int, columns: Columns, first_row: int) -> Table:
         numbers, labels, pairs = self._split(lines, first_line)
@@ -73,9 +81,17 @@ class SvmlightFile(TableFile):
             return Table(np.empty((len(pairs), 0)), y, first_row=first_row)
         X = self._parsed(pairs, numbers)
         if columns.n_features is not None:
-            first = 1 if columns.first_id is None else columns.first_id
-            X = self._fitted_to(X, columns.n_features, first, numbers)
+            X = self._fitted_to(X, columns.n_features, self._first_id(columns), numbers)
         return Table(X, y, first_row=first_row)
+
+    def _first_id(self, columns: Columns) -> int:
+        """Return the index of the first feature; raise where a model does not know it."""
+        if columns.first_id is None:
+            raise TableFileError(
+                f"The model was not fitted to an svmlight file, so it does not know whether the features of "
+                f"{self.path} are numbered from 0 or from 1; say it: --first-id 0 or --first-id 1."
+            )
+        return columns.first_id
 
     def _split(self, lines: list[bytes], first_line: int) -> tuple[list[int], list[str], list[bytes]]:
         """Return line numbers, labels and remainders of the non-empty lines."""
@@ -108,6 +124,9 @@ class SvmlightFile(TableFile):
             except (ValueError, OverflowError):
                 wrong = next((each for each in rest.split() if not _PAIR.fullmatch(each)), None)
                 said = "features that are not in ascending order, or values that are not numbers"
+                largest = max((int(each) for each in _ID.findall(rest)), default=0)
+                if largest >= LARGEST_INDEX:
+                    said = f"a feature {largest}, where {LARGEST_INDEX - 1} is the largest possible,"
                 if wrong is not None:
                     said = f"{wrong.decode('utf-8', 'replace')!r} where feature:value should be"
                 return f"{self.path} has {said} in line {number}."

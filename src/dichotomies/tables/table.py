@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies.tables.roles import Found
+
+#: Cells of CSV files that mean that a number is missing.
+MISSING = [
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA",
+    "NULL", "NaN", "n/a", "nan", "null", "?", "-", "--", "None", "none",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,8 @@ class Columns:
         The numeric features, in this order; by default all numeric columns without another role.
     text : tuple of str
         Columns of texts.
+    numeric, categorical, date : tuple of str
+        Columns to read as numbers, categories and dates, whatever their values suggest.
     ignore : tuple of str
         Columns to skip.
     weight, id : str, optional
@@ -42,11 +51,18 @@ class Columns:
         Index of the first feature in svmlight files, 0 or 1; by default 0 if a 0 occurs, else 1.
     allow_missing : bool
         Accept missing features (NaN).
+    of_a_model : bool
+        A model determines the features, so that no option can change them.
+    found : tuple of Found
+        The role of each column, where a file was asked for them (`TableFile.with_roles`).
     """
 
     label: str | None = None
     features: tuple[str, ...] | None = None
     text: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    date: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     weight: str | None = None
     id: str | None = None
@@ -54,27 +70,36 @@ class Columns:
     n_features: int | None = None
     first_id: int | None = None
     allow_missing: bool = False
+    of_a_model: bool = False
+    found: tuple[Found, ...] = ()
 
     @property
     def wants_features(self) -> bool:
         """True if any feature is to be read."""
         return self.features is None or bool(self.features)
 
-    @property
-    def of_a_model(self) -> bool:
-        """True if a model determines the features, so that no option can change them."""
-        return self.features is not None
-
     def roles(self) -> list[tuple[str, str]]:
         """Return the columns and the options that name them."""
         single = {"--label": self.label, "--weight": self.weight, self.id_option: self.id}
-        several = {"--text": self.text, "--ignore": self.ignore}
+        several = {
+            "--text": self.text,
+            "--numeric": self.numeric,
+            "--categorical": self.categorical,
+            "--date": self.date,
+            "--ignore": self.ignore,
+        }
         found = [(name, option) for option, names in several.items() for name in names]
         return found + [(name, option) for option, name in single.items() if name is not None]
 
     def named(self) -> list[str]:
         """Return the columns to read besides the numeric features, each once."""
-        return list(dict.fromkeys(name for name, option in self.roles() if option != "--ignore"))
+        others = ("--ignore", "--numeric")
+        return list(dict.fromkeys(name for name, option in self.roles() if option not in others))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Columns that are read as text, and how it is used is decided later."""
+        return (*self.text, *self.categorical, *self.date)
 
 
 @dataclass(frozen=True)
@@ -90,7 +115,9 @@ class Table:
     names : tuple of str or None
         Names of the features, if the file has them.
     texts : mapping of str to list of str
-        The text columns.
+        The columns of texts, categories and dates, as written; empty where there is no value.
+    categorical, date : tuple of str
+        Which of them are categories and dates.
     weight : ndarray of shape (n_rows,) or None
     ids : ndarray of shape (n_rows,) or None
         Names of the rows.
@@ -108,6 +135,8 @@ class Table:
     ids: LabelArray | None = None
     first_row: int = 0
     first_id: int | None = None
+    categorical: tuple[str, ...] = ()
+    date: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -121,11 +150,11 @@ class Table:
 
     def rows(self, index: IntArray) -> Table:
         """Return the rows at `index`."""
-        picked = {column: [texts[i] for i in index.tolist()] for column, texts in self.texts.items()}
+        texts = {column: [texts[i] for i in index.tolist()] for column, texts in self.texts.items()}
         y, weight, ids = (
             None if values is None else values[index] for values in (self.y, self.weight, self.ids)
         )
-        return Table(self.X[index], y, self.names, picked, weight, ids, self.first_row, self.first_id)
+        return replace(self, X=self.X[index], y=y, texts=texts, weight=weight, ids=ids)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Table]) -> Table:
@@ -136,7 +165,7 @@ class Table:
         X = vstack([part.X for part in parts], format="csr") if issparse(first.X) else _joined(parts, "X")
         texts = {name: [text for part in parts for text in part.texts[name]] for name in first.texts}
         y, weight, ids = (_joined(parts, name) for name in ("y", "weight", "ids"))
-        return cls(X, y, first.names, texts, weight, ids, first.first_row, first.first_id)
+        return replace(first, X=X, y=y, texts=texts, weight=weight, ids=ids)
 
 
 def _joined(parts: Sequence[Table], name: str) -> LabelArray | None:

@@ -80,6 +80,16 @@ class TextFeatures:
             raise TableFileError(f"The text column {column!r} has no words in any row.") from error
         return cls(column, ngrams, np.array(vectorizer.get_feature_names_out(), dtype=str), vectorizer.idf_)
 
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.terms)
+
+    @property
+    def description(self) -> str:
+        """One phrase for users."""
+        return f"{len(self.terms):,} term{'' if len(self.terms) == 1 else 's'}"
+
     def matrix(self, texts: Sequence[str]) -> Matrix:
         """Return the features of some texts, a CSR matrix of shape (n_texts, n_terms)."""
         return csr_array(self._fitted.transform(texts))

@@ -43,7 +43,7 @@ class CrossFit:
         Parameters
         ----------
         wanted : Wanted
-            Results that will be used; `node_nll` needs only `Wanted.SCORES`, all else `wanted_by`.
+            Results that will be used; all need `wanted_by`, `fold_scorer` also `Wanted.MEMBERS`.
         """
         return cls(plan, task, plan.learner.cross_fit(task, wanted, context))
 

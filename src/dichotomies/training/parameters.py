@@ -110,10 +110,12 @@ class TreeParameters:
 
     estimator: Any = parameter(
         None,
-        "scikit-learn classifier",
+        'scikit-learn classifier, "auto" or None',
         """Binary classifier, a clone of which is trained at every node on the classes 0 and 1; it gets
         numeric arrays, also where `X` is a data frame. It must have `predict_proba`, or scores that
-        `internal_calibration` turns into probabilities. None is `LogisticRegression()`.""",
+        `internal_calibration` turns into probabilities. None or "auto" chooses one by out-of-fold NLL on a
+        sample of the rows: logistic regression, naive Bayes or boosted trees; `learner_` says which. With a
+        `learner` other than "auto", None is `LogisticRegression()`.""",
     )
     structure: Any = parameter(
         "auto",

@@ -40,10 +40,16 @@ class Plan(EnsembleParameters):
     max_features: float = 1.0
 
     @classmethod
-    def of(cls, given: TreeParameters) -> Plan:
-        """Check the parameters of an estimator; a subclass's constructor may not have all of them."""
+    def of(cls, given: TreeParameters, base: Any = None) -> Plan:
+        """Check the parameters of an estimator; a subclass's constructor may not have all of them.
+
+        Parameters
+        ----------
+        base : scikit-learn classifier, optional
+            Trained at the nodes instead of the one given.
+        """
         values = {each.name: getattr(given, each.name) for each in declarations(type(given))}
-        base = base_estimator(given)
+        base = base_estimator(given) if base is None else base
         if values.get("bootstrap") and not takes_weight(base):
             raise TypeError(
                 f"bootstrap=True draws rows by weighting them, but {type(base).__name__} takes no "
@@ -76,9 +82,16 @@ class Plan(EnsembleParameters):
         return self.internal_calibration is not None or crosses_outside
 
 
+def names_estimator(given: TreeParameters) -> bool:
+    """False where the estimator is left to be chosen: None or "auto"."""
+    return given.estimator is not None and not (
+        isinstance(given.estimator, str) and given.estimator == "auto"
+    )
+
+
 def base_estimator(given: TreeParameters) -> Any:
-    """The estimator to train at the nodes: the one given, or the default."""
-    return LogisticRegression() if given.estimator is None else given.estimator
+    """The estimator at the nodes: the one given or chosen; before the choice, one that accepts the same X."""
+    return given.estimator if names_estimator(given) else getattr(given, "estimator_", LogisticRegression())
 
 
 def check_whole(value: Any, name: str) -> int:

@@ -1,4 +1,4 @@
-"""The wrapper calibrates a fitted classifier without touching it."""
+"""The wrapper calibrates a fitted classifier without touching it, and any other by cross-fitting."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,9 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies.calibrators.multiclass import MULTICLASS
@@ -49,3 +51,38 @@ def test_unknown_labels_and_methods_are_refused_in_a_sentence(iris):
         CalibratedClassifier(clf).fit(X, y)
     with pytest.raises(TypeError, match="Expected a multiclass calibrator: one of"):
         CalibratedClassifier(clf, method=3).fit(X[y < 2], y[y < 2])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_classifier_that_is_not_fitted_is_calibrated_out_of_fold(weighted, digits):
+    X, y = digits[0][:600], digits[1][:600]
+    weight = np.linspace(0.5, 2, 600) if weighted else None
+    cv = StratifiedKFold(3)
+    found = CalibratedClassifier(GaussianNB(), cv=cv).fit(X, y, weight)
+    out_of_fold = np.empty((600, 10))
+    for train, test in cv.split(X, y):
+        part = GaussianNB().fit(X[train], y[train], None if weight is None else weight[train])
+        out_of_fold[test] = part.predict_log_proba(X[test])
+    whole = GaussianNB().fit(X, y, weight)
+    calibrator = MULTICLASS.create("vector").fit(out_of_fold, y, weight, classes=np.arange(10))
+    expected = calibrator.predict_log_proba(whole.predict_log_proba(digits[0][600:]))
+    np.testing.assert_allclose(found.predict_log_proba(digits[0][600:]), expected, rtol=1e-9)
+    assert not hasattr(found.estimator, "classes_")
+
+
+def test_classes_of_a_single_row_are_trained_on_and_not_calibrated(iris):
+    X, y = iris
+    rows = np.r_[0:50, 50:100, 149]
+    clf = CalibratedClassifier(GaussianNB(var_smoothing=0.1)).fit(X[rows], y[rows])
+    proba = clf.predict_proba(X)
+    assert clf.classes_.tolist() == [0, 1, 2]
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert np.isfinite(proba).all()
+
+
+def test_what_cannot_be_cross_fitted_is_refused(iris):
+    X, y = iris
+    with pytest.raises(ValueError, match="at least two classes"):
+        CalibratedClassifier(GaussianNB()).fit(X, np.zeros(150))
+    with pytest.raises(TypeError, match="KNeighborsClassifier cannot be fitted with it"):
+        CalibratedClassifier(KNeighborsClassifier()).fit(X, y, np.ones(150))

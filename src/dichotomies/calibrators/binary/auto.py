@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
 
 from dichotomies._common.best_of import best_of
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
@@ -46,6 +47,8 @@ class Auto(BinaryCalibrator):
     ['platt']
     """
 
+    is_monotone: ClassVar[bool] = False
+
     def __init__(
         self, candidates: Sequence[str] = (IDENTITY, "platt", "beta", "isotonic"), n_folds: int = 5
     ) -> None:
@@ -54,6 +57,7 @@ class Auto(BinaryCalibrator):
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Choose a method and calibrate many nodes with it; see `BinaryCalibrator`."""
+        segments = replace(segments, weights=segments.counts)
         losses = {name: self._losses(name, segments) for name in self.candidates}
         chosen = best_of(losses, segments.row_weights)
         if chosen == IDENTITY:

@@ -27,6 +27,10 @@ class NoCalibration(MulticlassCalibrator):
     def fit_rows(self, rows: CalibrationRows) -> None:
         """Do nothing."""
 
+    def slope_and_bias(self) -> tuple[FloatArray, FloatArray]:
+        """Return 1 and 0 for every class."""
+        return np.ones(self.n_classes_), np.zeros(self.n_classes_)
+
     def scores(self, x: FloatArray) -> FloatArray:
         """Return the log-probabilities."""
         return x
@@ -97,6 +101,10 @@ class AutoCalibration(MulticlassCalibrator):
             log_proba = calibrator.predict_log_proba(rows.raw[held_out])
             loss[held_out] = -log_proba[np.arange(len(log_proba)), rows.codes[held_out]]
         return loss
+
+    def slope_and_bias(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return those of the selected calibrator."""
+        return self.calibrator_.slope_and_bias()
 
     def scores(self, x: FloatArray) -> FloatArray:
         """Return the scores of the selected calibrator."""

@@ -34,6 +34,10 @@ class _VectorModel(MulticlassCalibrator):
         x += self.bias_
         return x
 
+    def slope_and_bias(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return the scales and biases; None on log-odds."""
+        return (self.scale_, self.bias_) if self.on == "log_proba" else None
+
     def _inputs(self, rows: CalibrationRows) -> CalibrationRows:
         if self.on not in ("log_proba", "log_odds"):
             raise ValueError(f"on must be 'log_proba' or 'log_odds', got {self.on!r}.")

@@ -1,0 +1,93 @@
+"""Roles of columns, as options and a TOML file name them or as the values suggest, and their description."""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dichotomies.cli.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from dichotomies.tables import Columns, TableFile
+
+
+def training_columns(
+    file: "TableFile",
+    label: str,
+    settings: Sequence[Settings],
+    *,
+    columns_file: Path | None,
+    progress: bool = False,
+    **given: Any,
+) -> "Columns":
+    """Return the columns for training, with a role for every column of a file with named columns.
+
+    In other files, missing values are allowed if all base learners accept them.
+    """
+    from dichotomies import NestedDichotomyClassifier
+    from dichotomies._common.parallel import Progress
+    from dichotomies.tables import Columns, allows_missing
+
+    said: dict[str, Any] = {name: tuple(names or ()) for name, names in given.items() if name in ROLES}
+    for name, names in roles_in(columns_file).items():
+        said[name] = (*said[name], *names)
+    others = {name: value for name, value in given.items() if name not in ROLES}
+    if progress:
+        file.on_progress = Progress("finding out what columns hold").show
+    learners = [NestedDichotomyClassifier(each.estimator_for(sparse=False)) for each in settings]
+    allow_missing = all(map(allows_missing, learners))
+    columns = file.with_roles(Columns(label=label, allow_missing=allow_missing, **said, **others))
+    if progress:
+        file.on_progress = Progress("reading").show
+    return columns
+
+
+#: Roles that options and files give to columns.
+ROLES = ("text", "categorical", "numeric", "date", "ignore")
+
+
+def roles_in(path: Path | None) -> dict[str, list[str]]:
+    """Return the columns by role that a TOML file lists."""
+    found = {} if path is None else toml_of(path)
+    for role, names in found.items():
+        if role not in ROLES or not (isinstance(names, list) and all(isinstance(n, str) for n in names)):
+            raise SettingsError(
+                f"{path} should hold lists of columns under the names {', '.join(ROLES)}; {role} = ... is "
+                "something else."
+            )
+    return found
+
+
+def toml_of(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsError(f"There is no file {path}.") from None
+    except ValueError as error:
+        raise SettingsError(f"{path} is not TOML ({error}).") from error
+
+
+def roles_in_words(columns: "Columns") -> list[str]:
+    """Describe how columns are read, one line for each role."""
+    from dichotomies.tables.errors import listing
+
+    lines = []
+    for role, title in _TITLES.items():
+        names = [
+            f"{each.column} ({each.remark})" if each.remark else each.column
+            for each in columns.found
+            if each.role == role
+        ]
+        if names:
+            lines.append(f"{title:<12}{listing(names)}")
+    return lines
+
+
+_TITLES = {
+    "number": "numbers",
+    "category": "categories",
+    "date": "dates",
+    "text": "texts",
+    "left out": "left out",
+}
