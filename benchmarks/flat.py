@@ -90,7 +90,9 @@ def rivals(C: float) -> dict[str, Any]:
         "one tree": NestedDichotomyClassifier(node, random_state=0),
         "one tree, 2-means": NestedDichotomyClassifier(node, "2-means", random_state=0),
         "ten trees": NestedDichotomyEnsemble(node, random_state=0),
-        "ten trees, not calibrated": NestedDichotomyEnsemble(node, external_calibration=None, random_state=0),
+        "ten trees, not calibrated": NestedDichotomyEnsemble(
+            node, internal_calibration=None, external_calibration=None, random_state=0
+        ),
         "ten trees, cross-fit": NestedDichotomyEnsemble(node, calibration_size="cross-fit", random_state=0),
     }
 

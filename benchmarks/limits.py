@@ -96,7 +96,9 @@ def _row(
     predict_work: Callable[[Any], float],
 ) -> list[str]:
     """A row of the table; work is in seconds at the machine's rates."""
-    clf = NestedDichotomyClassifier(model, problem.tree, external_calibration=None, random_state=0)
+    clf = NestedDichotomyClassifier(
+        model, problem.tree, internal_calibration=None, external_calibration=None, random_state=0
+    )
     clf.fit(problem.X, problem.y).predict_proba(problem.X_test[:10])
     fit = _cpu(lambda: clf.fit(problem.X, problem.y))
     stages = _stages(clf, problem.X_test)

@@ -11,12 +11,12 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks import problems
+from benchmarks.napkinxc_tree import structure
 from benchmarks.race import arguments, ratio, report
 from dichotomies import NestedDichotomyClassifier
 
 if TYPE_CHECKING:
     from benchmarks.problems import Problem
-    from dichotomies.tree import ClassTree
 
 TEXT = """
 # napkinXC
@@ -37,16 +37,6 @@ CALIBRATIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def _structure(tree: ClassTree) -> list[tuple[int, int, int]]:
-    """NapkinXC's notation: parent, node and label, or -1."""
-    inner = [(int(tree.parent[node]), node, -1) for node in range(tree.n_nodes)]
-    children = [
-        (node, int(child)) for node in range(tree.n_nodes) for child in (tree.left[node], tree.right[node])
-    ]
-    leaves = [(node, ~child) for node, child in children if child < 0]
-    return inner + [(node, tree.n_nodes + leaf, int(tree.leaf_order[leaf])) for node, leaf in leaves]
-
-
 class _Napkin:
     def __init__(self, problem: Problem, C: float, threshold: float) -> None:
         self.problem, self.C, self.threshold = problem, C, threshold
@@ -54,7 +44,7 @@ class _Napkin:
 
     def fit(self) -> None:
         self.model = HSM(
-            self._folder.name, tree_structure=_structure(self.problem.tree), threads=1, verbose=0,
+            self._folder.name, tree_structure=structure(self.problem.tree), threads=1, verbose=0,
             liblinear_c=self.C, weights_threshold=self.threshold, norm=False,
         )  # fmt: skip
         self.model.fit(self.problem.X, self.problem.y)
@@ -75,7 +65,9 @@ def _nll(proba: Any, y: Any) -> float:
 def _race(problem: Problem, C: float, repeats: int) -> list[str]:
     few = np.random.RandomState(0).permutation(len(problem.y_test))[:1_000]
     X_test, y_test = problem.X_test[few], problem.y_test[few]
-    ours = NestedDichotomyClassifier(LogisticRegression(C=C), problem.tree, external_calibration=None)
+    ours = NestedDichotomyClassifier(
+        LogisticRegression(C=C), problem.tree, internal_calibration=None, external_calibration=None
+    )
     ours.fit(problem.X, problem.y).predict_proba(X_test[:10])
     theirs, pruned = _Napkin(problem, C, 0.0), _Napkin(problem, C, 0.1)
     fit = ratio(lambda: ours.fit(problem.X, problem.y), theirs.fit, repeats)

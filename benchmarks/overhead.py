@@ -51,7 +51,12 @@ def _omniglot() -> tuple[FloatArray, LabelArray, FloatArray]:
 def _race(learner: Any, data: tuple[FloatArray, LabelArray, FloatArray], repeats: int) -> list[str]:
     X, y, X_test = data
     ours = NestedDichotomyClassifier(
-        learner, "random", external_calibration=None, learner="clones", random_state=0
+        learner,
+        "random",
+        internal_calibration=None,
+        external_calibration=None,
+        learner="clones",
+        random_state=0,
     )
     ours.fit(X, y)
     theirs = RecursiveNestedDichotomy(learner, ours.tree_.to_nested()).fit(X, y)

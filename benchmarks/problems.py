@@ -70,7 +70,7 @@ def text(name: str, *, weighted: bool, n_classes: int | None = None) -> Problem:
     few = np.isin(data.y, np.unique(data.y)[:n_classes])
     X, codes = data.X[few], np.unique(data.y[few], return_inverse=True)[1]
     problem = _divided(name, X, codes, hold_out(codes, 0.1, np.random.RandomState(0)))
-    return _weighted(problem) if weighted else problem
+    return tfidf(problem) if weighted else problem
 
 
 def own_split(name: str) -> Problem:
@@ -78,10 +78,10 @@ def own_split(name: str) -> Problem:
     data = load(name)
     codes = np.unique(data.y, return_inverse=True)[1]
     train, test = data.extra["train_idx"], data.extra["test_idx"]
-    return _weighted(Problem(name, data.X[train], codes[train], data.X[test], codes[test]))
+    return tfidf(Problem(name, data.X[train], codes[train], data.X[test], codes[test]))
 
 
-def _weighted(problem: Problem) -> Problem:
+def tfidf(problem: Problem) -> Problem:
     """Log TF-IDF, unit rows."""
     weighting = TfidfTransformer(sublinear_tf=True).fit(problem.X)
     X, X_test = weighting.transform(problem.X), weighting.transform(problem.X_test)

@@ -42,12 +42,17 @@ def arguments(description: str | None, repeats: int = 5, **switches: str) -> arg
     return parser.parse_args()
 
 
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return the rows as a Markdown table."""
+    lines = [" | ".join(map(str, row)) for row in (header, ["---"] * len(header), *rows)]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
 def report(
     name: str, text: str, header: Sequence[str], rows: Sequence[Sequence[object]], *, save: bool
 ) -> None:
     """Print a Markdown table and, if asked, keep it as a page of the documentation."""
-    lines = [" | ".join(map(str, row)) for row in (header, ["---"] * len(header), *rows)]
-    table = "\n".join(f"| {line} |" for line in lines)
+    table = markdown_table(header, rows)
     print(table)
     if save:
         versions = f"Python {platform.python_version()}, numpy {numpy.__version__}, "

@@ -25,7 +25,9 @@ GRID = tuple(10.0 ** (power / 2) for power in range(-4, 7))
 
 
 def _nll(problem: problems.Problem, tree: Any, model: Any) -> float:
-    clf = NestedDichotomyClassifier(model, tree, external_calibration=None, random_state=0)
+    clf = NestedDichotomyClassifier(
+        model, tree, internal_calibration=None, external_calibration=None, random_state=0
+    )
     log_proba = clf.fit(problem.X, problem.y).predict_log_proba(problem.X_test)
     return float(-log_proba[np.arange(len(problem.y_test)), problem.y_test].mean())
 

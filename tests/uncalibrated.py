@@ -4,7 +4,7 @@ from functools import partial
 
 from dichotomies import NestedDichotomyClassifier
 
-Uncalibrated = partial(NestedDichotomyClassifier, external_calibration=None)
+Uncalibrated = partial(NestedDichotomyClassifier, internal_calibration=None, external_calibration=None)
 
 #: With one clone of the base learner at every node, whatever it is.
 Clones = partial(Uncalibrated, learner="clones")

@@ -27,7 +27,13 @@ def cuts() -> tuple[DepthCuts, DepthCuts]:
     data = load("omniglot")
     train = data.extra["drawer"] <= 15
     clf = NestedDichotomyClassifier(
-        LogisticRegression(C=0.1, max_iter=1000), "random", random_state=0, verbose=1
+        LogisticRegression(C=0.1, max_iter=1000),
+        "random",
+        internal_calibration=None,
+        external_calibration="vector",
+        calibration_size=0.1,
+        random_state=0,
+        verbose=1,
     )
     model = make_pipeline(StandardScaler(), clf).fit(data.X[train], data.y[train])
     test = data.X[~train], data.y[~train]

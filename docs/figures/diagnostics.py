@@ -40,7 +40,9 @@ def ledger() -> None:
     """The NLL ledger of a random tree over 1,623 characters."""
     data = load("omniglot")
     train = data.extra["drawer"] <= 15
-    clf = NestedDichotomyClassifier(LogisticRegression(C=0.1, max_iter=1000), "random", random_state=0)
+    base, params = LogisticRegression(C=0.1, max_iter=1000), {"external_calibration": "vector"}
+    params |= {"internal_calibration": None, "calibration_size": 0.1, "random_state": 0}
+    clf = NestedDichotomyClassifier(base, "random", **params)
     model = make_pipeline(StandardScaler(), clf).fit(data.X[train], data.y[train])
     save(LedgerDisplay.from_estimator(model, data.X[~train], data.y[~train]), "ledger.png")
 
@@ -52,6 +54,7 @@ def schemes() -> None:
     models = {}
     for name, (internal, external) in SCHEMES.items():
         params = {"internal_calibration": internal, "external_calibration": external}
+        params |= {"calibration_size": 0.1, "cv": 3}
         models[name] = NestedDichotomyClassifier(GaussianNB(), "random", random_state=0, **params).fit(X, y)
     save(ReliabilityDisplay.from_estimator(models, X_test, y_test), "reliability.svg")
     display = ClassCalibrationDisplay.from_estimator(models["both"], X_test, y_test, top=15)

@@ -36,7 +36,7 @@ def reliability() -> ReliabilityDisplay:
     X, X_test, y, y_test = train_test_split(data.X, data.y >= 5, random_state=0, stratify=data.y)
     models = {
         title: NestedDichotomyClassifier(
-            GaussianNB(), internal_calibration=calibration, external_calibration=None, random_state=0
+            GaussianNB(), internal_calibration=calibration, external_calibration=None, cv=3, random_state=0
         ).fit(X, y)
         for title, calibration in {
             "naive Bayes": None,
@@ -52,9 +52,14 @@ def depth() -> DepthReliabilityDisplay:
     data = load("kanji_fonts")
     few = np.isin(data.y, np.unique(data.y)[:1000])
     X, y, test = data.X[few] / 15, data.y[few], data.extra["font"][few] % 10 == 0
-    clf = NestedDichotomyClassifier(LogisticRegression(max_iter=1000), "random", random_state=0).fit(
-        X[~test], y[~test]
-    )
+    clf = NestedDichotomyClassifier(
+        LogisticRegression(max_iter=1000),
+        "random",
+        internal_calibration=None,
+        external_calibration="vector",
+        calibration_size=0.1,
+        random_state=0,
+    ).fit(X[~test], y[~test])
     print("| depth | paper, before | ours, before | paper, after | ours, after |")
     print("| --- | --- | --- | --- | --- |")
     cuts = depth_cuts(clf, X[test], y[test], depths=sorted({*range(1, 7), *PANELS}))

@@ -30,7 +30,12 @@ def report() -> Report:
     """Fit on the training part, report on the test part; a row is called by its words."""
     data = load("clinc150")
     clf = NestedDichotomyClassifier(
-        LogisticRegression(C=10), "random", internal_calibration="platt", random_state=0
+        LogisticRegression(C=10),
+        "random",
+        internal_calibration="platt",
+        external_calibration="vector",
+        calibration_size=0.1,
+        random_state=0,
     )
     model = make_pipeline(TfidfTransformer(sublinear_tf=True), clf).fit(*data.split("train"))
     X, y = data.split("test")

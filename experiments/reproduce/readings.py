@@ -117,6 +117,7 @@ def classifier(trial: PaperTrial) -> NestedDichotomyClassifier:
         external_calibration=_external(implied) if scheme.external else None,
         average_folds=implied,
         calibration_size=0.1,
+        cv=3,
         learner="clones" if implied and trial.base == "logistic_regression" else "auto",
         random_state=derived_seed(trial.seed, trial.dataset, trial.repeat, trial.fold, "tree"),
     )

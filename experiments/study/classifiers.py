@@ -76,6 +76,8 @@ def classifier(trial: StudyTrial) -> NestedDichotomyClassifier:
         Clocked(STRUCTURES.create(trial.structure, **settings), derived_seed(*place, "tree")),
         internal_calibration=internal,
         external_calibration=external,
+        calibration_size=0.1,
+        cv=3,
         n_jobs=1,
         random_state=derived_seed(*place, "training"),
     )

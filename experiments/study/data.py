@@ -34,11 +34,23 @@ def prepared(trial: StudyTrial, data_dir: Path | None) -> PreparedSplit:
 
 @lru_cache(maxsize=1)  # trials that share it follow each other
 def _prepared(name: str, learner: str, repeat: int, seed: int, data_dir: Path | None) -> PreparedSplit:
+    most = limits.most_classes(name, learner), limits.most_rows(name, learner)
+    return prepared_rows(name, learner, repeat, seed, data_dir, *most)
+
+
+def prepared_rows(
+    name: str,
+    learner: str,
+    repeat: int,
+    seed: int,
+    data_dir: Path | None,
+    most_classes: int | None,
+    most_rows: int | None,
+) -> PreparedSplit:
+    """Training and test rows of a dataset, as its features are prepared for a base learner."""
     dataset = loaded(name, data_dir)
     split = split_of(dataset, seed=seed, repeat=repeat, fold=0, folds=FOLDS)
-    split = limited(
-        split, dataset.y, limits.most_classes(name, learner), limits.most_rows(name, learner), seed
-    )
+    split = limited(split, dataset.y, most_classes, most_rows, seed)
     X_train, X_test = datasets.features(
         dataset, split, **_preparation(name, learner), seed=derived_seed(seed, name, repeat, "projection")
     )

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from dichotomies.estimators.classifier import NestedDichotomyClassifier
     from dichotomies.estimators.ensemble import NestedDichotomyEnsemble
     from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
-    from dichotomies.learners.logistic import TunedLogisticRegression
+    from dichotomies.learners.logistic import ScaledLogisticRegression, TunedLogisticRegression
     from dichotomies.persistence import load
     from dichotomies.tree import ClassTree
 
@@ -21,6 +21,7 @@ __all__ = [
     "HistGradientBoostClassifier",
     "NestedDichotomyClassifier",
     "NestedDichotomyEnsemble",
+    "ScaledLogisticRegression",
     "TunedLogisticRegression",
     "__version__",
     "load",
@@ -36,6 +37,7 @@ _HOMES = {
     "HistGradientBoostClassifier": "learners.boosting",
     "NestedDichotomyClassifier": "estimators.classifier",
     "NestedDichotomyEnsemble": "estimators.ensemble",
+    "ScaledLogisticRegression": "learners.logistic",
     "TunedLogisticRegression": "learners.logistic",
     "load": "persistence",
 }

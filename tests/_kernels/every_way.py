@@ -14,7 +14,7 @@ from dichotomies._kernels import compile as kernels
 from dichotomies.calibrators.binary import BINARY, Segments
 from dichotomies.learners import choose
 from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
-from dichotomies.learners.logistic import TunedLogisticRegression
+from dichotomies.learners.logistic import ScaledLogisticRegression, TunedLogisticRegression
 from dichotomies.metrics import brier_score, expected_calibration_error
 from dichotomies.tree import ClassTree
 from tests.tasks import node_task
@@ -23,6 +23,7 @@ LEARNERS = {
     "logistic": LogisticRegression(),
     "logistic, exact": LogisticRegression(tol=1e-9, C=0.1),
     "logistic, liblinear": LogisticRegression(solver="liblinear"),
+    "logistic, scaled": ScaledLogisticRegression(tol=1e-9),
     "multinomial": MultinomialNB(),
     "complement": ComplementNB(norm=True),
     "bernoulli": BernoulliNB(binarize=None),
@@ -32,7 +33,7 @@ LEARNERS = {
     "real boosting": HistAdaBoostClassifier(n_estimators=2, algorithm="real"),
     "logistic, tuned": TunedLogisticRegression((0.1, 1.0), cv=2, tol=1e-9, random_state=0),
 }
-DENSE_ONLY = {"gaussian", "gradient boosting", "boosting", "real boosting"}
+DENSE_ONLY = {"logistic, scaled", "gaussian", "gradient boosting", "boosting", "real boosting"}
 
 
 def _rows():

@@ -72,6 +72,8 @@ fit(digits, MultinomialNB(), internal_calibration="isotonic")
 fit(digits, BernoulliNB())
 fit(digits, GaussianNB(), internal_calibration="platt")
 fit((csr_array(digits[0]), digits[1]))
+fit((csr_array(digits[0]), digits[1]), LogisticRegression())
+fit((csr_array(digits[0]), digits[1]), MultinomialNB())
 """,
     "ensembles": "NestedDichotomyEnsemble(n_estimators=3, random_state=0).fit(*iris).predict(iris[0])",
 }
@@ -105,15 +107,16 @@ for file in sorted(Path({str(tmp_path)!r}).glob("*.model")):
 
 LARGE = {
     "dense logistic regression": (
-        "fit((X, y), structure='random')",
-        {"newton.axes.train_along_axes": 1},
+        "fit((X, y), LogisticRegression(), structure='random')",
+        {"newton.axes.train_along_axes": 1, "score_maps.apply_to_columns": 1},
     ),
     "the same rows, however they are stored": (
         """
 frozen = X.copy(); frozen.flags.writeable = False
 for rows in (X, np.asfortranarray(X), frozen, X[::-1], X.astype(np.float32)):
-    fit((rows, y), structure="random", external_calibration=None)
-    fit((rows, y), structure="random", internal_calibration="platt", external_calibration=None)
+    plain = dict(internal_calibration=None, external_calibration=None)
+    fit((rows, y), LogisticRegression(), structure="random", **plain)
+    fit((rows, y), LogisticRegression(), "random", internal_calibration="platt", external_calibration=None)
 """,
         {"newton.axes.train_along_axes": 1, "platt.fit_affine": 1},
     ),
@@ -123,12 +126,12 @@ counts = csr_array(rng.poisson(0.02, size=(6000, 800)).astype(float))
 wide = counts.copy()
 wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
 for rows in (counts, wide):
-    fit((rows, y), structure="random", external_calibration=None)
+    fit((rows, y), LogisticRegression(), "random", internal_calibration=None, external_calibration=None)
 """,
         {"newton.sparse.count_active": 1, "newton.sparse.train_by_sweeps": 1},
     ),
     "Gaussian naive Bayes": (
-        "fit((X, y), GaussianNB(), structure='random', external_calibration=None)",
+        "fit((X, y), GaussianNB(), structure='random', internal_calibration=None, external_calibration=None)",
         {
             "naive_bayes.gaussian.node_parameters": 1,
             "naive_bayes.moments.group_moments": 1,

@@ -111,7 +111,17 @@ def test_weights_count_rows(tmp_path):
     rows = [(i % 7, "abc"[i % 3], 1 + i % 2) for i in range(60)]
     weighted = write_csv(tmp_path / "w.csv", ["x", "y", "w"], rows)
     repeated = write_csv(tmp_path / "r.csv", ["x", "y"], [row[:2] for row in rows for _ in range(row[2])])
-    common = ["--label", "y", "--external", "none", "--estimator", "gaussian-nb", "--quiet"]
+    common = [
+        "--label",
+        "y",
+        "--internal",
+        "none",
+        "--external",
+        "none",
+        "--estimator",
+        "gaussian-nb",
+        "--quiet",
+    ]
     run("fit", weighted, *common, "--weight", "w", "-o", tmp_path / "w.model")
     run("fit", repeated, *common, "-o", tmp_path / "r.model")
     X = np.arange(7.0)[:, None]

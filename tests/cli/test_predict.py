@@ -180,3 +180,34 @@ def test_json_needs_another_place_for_the_predictions(digit_files):
     result = run("predict", digit_files.model, digit_files.test, "--json", code=2)
     assert "--output" in result.stderr
     assert result.stdout == ""
+
+
+@pytest.fixture(scope="module")
+def model_with_sets(digit_files, tmp_path_factory):
+    output = tmp_path_factory.mktemp("sets") / "sets.model"
+    run("fit", digit_files.train, "--label", "digit", "--sets", 2, "--quiet", "-o", output)
+    return output
+
+
+def test_sets_are_those_of_the_classifier(digit_files, model_with_sets):
+    rows = table_of(run("predict", model_with_sets, digit_files.test, "--coverage", 0.95).stdout)
+    expected = load(model_with_sets).classifier.predict_set(digit_files.X_test, 0.95)
+    assert list(rows[0]) == ["row", "size", "labels"]
+    assert [row["labels"].split(" | ") for row in rows] == [list(map(str, labels)) for labels in expected]
+    assert [int(row["size"]) for row in rows] == [len(labels) for labels in expected]
+
+
+def test_answers_are_as_deep_as_the_confidence_allows(digit_files):
+    rows = table_of(run("predict", digit_files.model, digit_files.test, "--min-confidence", 0.9).stdout)
+    expected = load(digit_files.model).classifier.predict_node(digit_files.X_test, 0.9)
+    assert list(rows[0]) == ["row", "answer", "probability", "size"]
+    assert [row["answer"] for row in rows] == expected.names
+    assert [int(row["size"]) for row in rows] == expected.size.tolist()
+    assert min(float(row["probability"]) for row in rows) >= 0.9 - 1e-5
+
+
+def test_sets_need_a_model_that_is_prepared_for_them(digit_files):
+    message = sentence("predict", digit_files.model, digit_files.test, "--coverage", 0.9)
+    assert "calibrate_sets" in message
+    both = ("--coverage", 0.9, "--min-confidence", 0.5)
+    assert "one of --all" in run("predict", digit_files.model, digit_files.test, *both, code=2).output

@@ -16,7 +16,8 @@ SCHEMES = {
 
 
 def fit(X, y, **params):
-    return NestedDichotomyClassifier(GaussianNB(var_smoothing=1e-2), random_state=0, **params).fit(X, y)
+    given = {"internal_calibration": None, "external_calibration": "vector", "calibration_size": 0.1} | params
+    return NestedDichotomyClassifier(GaussianNB(var_smoothing=1e-2), random_state=0, **given).fit(X, y)
 
 
 @pytest.fixture(scope="session", params=SCHEMES)

@@ -71,7 +71,9 @@ def test_chosen_depths_are_those_among_all(calibrated):
 def test_equal_probabilities_go_to_the_first_class_as_in_predict(rng):
     tree = ClassTree.from_nested([[2, 1], [3, 0]])
     X, y = np.zeros((40, 2)), np.arange(40) % 4
-    clf = NestedDichotomyClassifier(structure=tree, external_calibration=None).fit(X, y)
+    clf = NestedDichotomyClassifier(structure=tree, internal_calibration=None, external_calibration=None).fit(
+        X, y
+    )
     cuts = depth_cuts(clf, X, y)
     assert cuts.before.accuracy[-1] == accuracy_score(y, clf.predict(X))
 
@@ -107,7 +109,9 @@ def test_fewer_rows_than_parts_have_no_standard_error(calibrated):
 def test_very_deep_trees_are_cut_at_some_depths_only(rng):
     labels = np.arange(300)
     X, y = rng.normal(size=(600, 2)), np.arange(600) % 300
-    clf = NestedDichotomyClassifier(structure=ClassTree(labels, labels[:-1]), external_calibration=None)
+    clf = NestedDichotomyClassifier(
+        structure=ClassTree(labels, labels[:-1]), internal_calibration=None, external_calibration=None
+    )
     cuts = depth_cuts(clf.fit(X, y), X, y)
     assert len(cuts.depths) <= 64
     assert cuts.depths[[0, -1]].tolist() == [1, 299]

@@ -119,7 +119,7 @@ def test_next_nat_orders_nodes_and_recalibration_never_recovers_more_than_there_
 def test_nodes_that_are_too_sure_have_most_to_recover(digits):
     X, y = digits
     params = {"random_state": 0, "external_calibration": None}
-    raw = NestedDichotomyClassifier(GaussianNB(), **params).fit(X[:900], y[:900])
+    raw = NestedDichotomyClassifier(GaussianNB(), internal_calibration=None, **params).fit(X[:900], y[:900])
     calibrated = NestedDichotomyClassifier(GaussianNB(), internal_calibration="isotonic", **params)
     calibrated.fit(X[:900], y[:900])
     before, after = (ledger(clf, X[900:], y[900:]) for clf in (raw, calibrated))
@@ -140,7 +140,9 @@ def test_standard_error_of_a_depth_is_that_of_the_mean(scored):
 def test_two_classes_and_one_row(digits):
     X, y = digits
     few = y < 2
-    clf = NestedDichotomyClassifier(GaussianNB(), external_calibration=None).fit(X[few], y[few])
+    clf = NestedDichotomyClassifier(GaussianNB(), internal_calibration=None, external_calibration=None).fit(
+        X[few], y[few]
+    )
     row = np.flatnonzero(few)[:1]
     book = ledger(clf, X[row], y[row])
     assert book.nll.shape == (1,)
@@ -162,7 +164,9 @@ def test_a_chain_of_many_classes(rng):
     X = rng.normal(size=(2 * k, 3))
     y = np.concatenate([labels, labels])
     chain = ClassTree(labels, labels[:-1])
-    clf = NestedDichotomyClassifier(GaussianNB(var_smoothing=1), chain, external_calibration=None).fit(X, y)
+    clf = NestedDichotomyClassifier(
+        GaussianNB(var_smoothing=1), chain, internal_calibration=None, external_calibration=None
+    ).fit(X, y)
     book = ledger(clf, X[:100], y[:100])
     assert book.total == pytest.approx(mean_nll(clf, X[:100], y[:100]), abs=1e-10)
 

@@ -42,7 +42,9 @@ from dichotomies import NestedDichotomyClassifier
 for estimator in (None, DecisionTreeClassifier()):
     for structure in {structures!r}:
         results = check_estimator(
-            NestedDichotomyClassifier(estimator, structure, external_calibration=None)
+            NestedDichotomyClassifier(
+                estimator, structure, internal_calibration=None, external_calibration=None
+            )
         )
         bad = [r["check_name"] for r in results if r["status"] != "passed"]
         assert len(results) > 50 and not bad, bad

@@ -19,8 +19,8 @@ import dichotomies
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.diagnostics import ledger
+from dichotomies.inference.answers import largest
 from dichotomies.inference.composition import class_log_proba
-from dichotomies.inference.fitted import _largest
 from dichotomies.rows import Rows
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.structures import STRUCTURES
@@ -30,7 +30,13 @@ from tests.tasks import growing_task
 LR = LogisticRegression(C=0.1)
 
 
-@parametrize_with_checks([NestedDichotomyEnsemble(GaussianNB(), n_estimators=3, external_calibration=None)])
+@parametrize_with_checks(
+    [
+        NestedDichotomyEnsemble(
+            GaussianNB(), n_estimators=3, internal_calibration=None, external_calibration=None
+        )
+    ]
+)
 def test_it_passes_scikit_learns_checks(estimator, check):
     check(estimator)
 
@@ -50,7 +56,7 @@ def alone(tree, parts, estimator=LR):
     """One tree, not calibrated."""
     X, y, X_test, _ = parts
     return (
-        NestedDichotomyClassifier(estimator, tree, external_calibration=None)
+        NestedDichotomyClassifier(estimator, tree, internal_calibration=None, external_calibration=None)
         .fit(X, y)
         .predict_log_proba(X_test)
     )
@@ -67,7 +73,9 @@ def pooled_by_hand(trees, parts, pooling, estimator=LR):
 @pytest.mark.parametrize("estimator", [LR, GaussianNB()])
 @pytest.mark.parametrize("pooling", ["geometric", "arithmetic"])
 def test_it_is_the_pool_of_trees_trained_one_by_one(digits_parts, pooling, estimator):
-    clf = fitted(digits_parts, estimator, pooling=pooling, external_calibration=None)
+    clf = fitted(
+        digits_parts, estimator, pooling=pooling, internal_calibration=None, external_calibration=None
+    )
     expected = pooled_by_hand(clf.trees_, digits_parts, pooling, estimator)
     np.testing.assert_allclose(clf.predict_log_proba(digits_parts[2]), expected, rtol=1e-6, atol=1e-6)
 
@@ -114,7 +122,9 @@ def test_every_combination_gives_probabilities(
 
 
 def test_a_pool_of_calibrated_trees_is_pooled_after_calibration(digits_parts):
-    clf = fitted(digits_parts, member_calibration="temperature", external_calibration=None)
+    clf = fitted(
+        digits_parts, member_calibration="temperature", internal_calibration=None, external_calibration=None
+    )
     X_test = digits_parts[2]
     log_odds = clf.model_.scorer.log_odds(X_test)
     each = np.stack(
@@ -131,7 +141,7 @@ def test_a_pool_of_calibrated_trees_is_pooled_after_calibration(digits_parts):
 
 @pytest.mark.parametrize("pooling", ["geometric", "arithmetic"])
 def test_at_every_row_the_pool_loses_no_more_than_its_trees_on_average(digits_parts, pooling):
-    clf = fitted(digits_parts, external_calibration=None, pooling=pooling)
+    clf = fitted(digits_parts, internal_calibration=None, external_calibration=None, pooling=pooling)
     rows, y = np.arange(len(digits_parts[3])), digits_parts[3]
     each = np.mean([alone(tree, digits_parts)[rows, y] for tree in clf.trees_], axis=0)
     assert (clf.predict_log_proba(digits_parts[2])[rows, y] >= each - 1e-6).all()
@@ -173,7 +183,7 @@ def test_it_comes_back_from_a_file_bit_for_bit(digits_parts, tmp_path):
 
 
 def test_a_ledger_takes_the_pooled_nll_apart(digits_parts):
-    clf = fitted(digits_parts, external_calibration=None)
+    clf = fitted(digits_parts, internal_calibration=None, external_calibration=None)
     book = ledger(clf, *digits_parts[2:])
     assert book.nll.sum() == pytest.approx(
         log_loss(digits_parts[3], clf.predict_proba(digits_parts[2])), rel=1e-9
@@ -233,7 +243,7 @@ def test_the_top_k_are_the_most_probable_in_their_order(digits_parts, kind):
 
 def test_equally_probable_classes_come_in_their_order():
     values = np.array([[0.0, 3.0, 1.0, 3.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0, 2.0, 2.0]])
-    assert _largest(values, 4).tolist() == [[1, 3, 2, 4], [0, 1, 2, 3]]
+    assert largest(values, 4).tolist() == [[1, 3, 2, 4], [0, 1, 2, 3]]
 
 
 def test_it_can_be_cloned_and_set(digits_parts):
@@ -243,7 +253,14 @@ def test_it_can_be_cloned_and_set(digits_parts):
 
 def test_each_tree_is_trained_on_its_own_bootstrap_sample(digits_parts):
     X, y, X_test, _ = digits_parts
-    clf = fitted(digits_parts, GaussianNB(), bootstrap=True, external_calibration=None, structure="random")
+    clf = fitted(
+        digits_parts,
+        GaussianNB(),
+        bootstrap=True,
+        internal_calibration=None,
+        external_calibration=None,
+        structure="random",
+    )
     rng = np.random.RandomState(0)
     for _ in range(4):  # what the trees took of the seed, features drawn included
         rng.permutation(X.shape[1])
@@ -251,7 +268,9 @@ def test_each_tree_is_trained_on_its_own_bootstrap_sample(digits_parts):
     bags = [Rows(X, y, np.arange(10)).bootstrap(rng).weight for _ in range(4)]
     each = np.stack(
         [
-            NestedDichotomyClassifier(GaussianNB(), tree, external_calibration=None)
+            NestedDichotomyClassifier(
+                GaussianNB(), tree, internal_calibration=None, external_calibration=None
+            )
             .fit(X, y, sample_weight=bag)
             .predict_log_proba(X_test)
             for tree, bag in zip(clf.trees_, bags, strict=True)
@@ -290,7 +309,8 @@ def test_the_calibrator_of_the_pool_sees_what_member_calibrators_say_of_rows_the
 @pytest.mark.parametrize("member", [None, "vector"])
 def test_where_no_row_can_be_held_out_nothing_is_calibrated(rng, member):
     X, y = rng.normal(size=(20, 3)), np.arange(20)
-    clf = NestedDichotomyEnsemble(GaussianNB(), member_calibration=member, n_estimators=2).fit(X, y)
+    params = {"member_calibration": member, "calibration_size": 0.1, "n_estimators": 2}
+    clf = NestedDichotomyEnsemble(GaussianNB(), **params).fit(X, y)
     assert clf.external_calibrator_ is None
     assert clf.member_calibrators_ in ([], [None, None])
     np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
@@ -301,7 +321,10 @@ def test_classes_with_few_rows_are_not_calibrated_to_nothing(rng, kind):
     centres = rng.normal(size=(300, 20))
     y = np.repeat(np.arange(300), 3)
     X, X_test = (centres[y] + 0.1 * rng.normal(size=(900, 20)) for _ in range(2))
-    calibrated, plain = (kind(GaussianNB(), random_state=0), kind(GaussianNB(), external_calibration=None))
+    calibrated, plain = (
+        kind(GaussianNB(), random_state=0),
+        kind(GaussianNB(), internal_calibration=None, external_calibration=None),
+    )
     plain.set_params(random_state=0)
     assert calibrated.fit(X, y).score(X_test, y) > 0.9 * plain.fit(X, y).score(X_test, y)
 

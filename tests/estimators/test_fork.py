@@ -50,16 +50,16 @@ def test_children_forked_while_threads_predict_answer(n_jobs):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 def test_a_child_leaves_the_blas_limit_that_its_parent_entered():
-    from dichotomies._common.parallel import _ONE_BLAS_THREAD, _controller
+    from dichotomies._common.parallel import ONE_BLAS_THREAD, _controller
 
     def threads():
         return [pool["num_threads"] for pool in _controller().info() if pool["user_api"] == "blas"]
 
     before = threads()
-    with _ONE_BLAS_THREAD:
+    with ONE_BLAS_THREAD:
         child = os.fork()
         if child == 0:
-            with _ONE_BLAS_THREAD:
+            with ONE_BLAS_THREAD:
                 limited = all(number == 1 for number in threads())
             os._exit(0 if limited and threads() == before else 1)
         assert os.waitpid(child, 0)[1] == 0

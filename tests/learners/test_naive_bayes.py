@@ -19,6 +19,13 @@ from tests.reference import RecursiveNestedDichotomy
 from tests.slow import slow
 from tests.tasks import in_folds, node_task
 
+
+@pytest.fixture(autouse=True)
+def sparse_stays_sparse(monkeypatch):
+    """Small problems too; `tests/_kernels/test_every_way.py` compares with rows written out."""
+    monkeypatch.setattr("dichotomies.learners.naive_bayes.learner._WRITTEN_OUT", 0)
+
+
 EVERYTHING = Wanted.FULL | Wanted.MEMBERS | Wanted.SCORES
 
 GAUSSIANS = [GaussianNB(), GaussianNB(priors=[0.3, 0.7], var_smoothing=1e-3)]
@@ -284,7 +291,9 @@ def test_some_sparse_nodes_are_what_they_are_among_all(rng, estimator, n_jobs):
 def test_the_classifier_equals_the_recursive_reference(real_data, rng, estimator):
     X, codes = some_of(real_data("optdigits"), 10, rng)
     nested = [[[0, 1], [2, [3, 4]]], [[5, 6], [[7, 8], 9]]]
-    clf = NestedDichotomyClassifier(estimator, structure=nested, external_calibration=None).fit(X, codes)
+    clf = NestedDichotomyClassifier(
+        estimator, structure=nested, internal_calibration=None, external_calibration=None
+    ).fit(X, codes)
     assert clf.learner_.startswith("naive-bayes: ")
     reference = RecursiveNestedDichotomy(estimator, nested).fit(X, codes)
     assert_allclose(clf.predict_proba(X), reference.predict_proba(X), atol=1e-8)
@@ -360,7 +369,7 @@ def test_what_leaves_a_side_without_probability_is_left_to_clones(estimator, rea
 )
 def test_bad_parameters_are_refused_in_a_sentence(iris, estimator, sentence):
     with pytest.raises(ValueError, match=sentence):
-        NestedDichotomyClassifier(estimator, external_calibration=None).fit(*iris)
+        NestedDichotomyClassifier(estimator, internal_calibration=None, external_calibration=None).fit(*iris)
 
 
 @pytest.mark.parametrize("kind", [MultinomialNB, ComplementNB])
@@ -368,13 +377,17 @@ def test_bad_parameters_are_refused_in_a_sentence(iris, estimator, sentence):
 def test_negative_counts_are_refused(iris, kind, convert):
     X, y = iris
     with pytest.raises(ValueError, match=f"Negative values in data passed to {kind.__name__}"):
-        NestedDichotomyClassifier(kind(), external_calibration=None).fit(convert(X - 3), y)
+        NestedDichotomyClassifier(kind(), internal_calibration=None, external_calibration=None).fit(
+            convert(X - 3), y
+        )
 
 
 @pytest.mark.parametrize("convert", [np.asarray, csr_array])
 def test_features_that_are_no_zeros_and_ones_are_refused_if_not_binarised(iris, convert):
     X, y = iris
-    clf = NestedDichotomyClassifier(BernoulliNB(binarize=None), external_calibration=None, random_state=0)
+    clf = NestedDichotomyClassifier(
+        BernoulliNB(binarize=None), internal_calibration=None, external_calibration=None, random_state=0
+    )
     with pytest.raises(ValueError, match="needs features of 0 and 1"):
         clf.fit(convert(X), y)
     ones = (X.mean(axis=0) < X).astype(float)
@@ -386,7 +399,9 @@ def test_features_that_are_no_zeros_and_ones_are_refused_if_not_binarised(iris, 
 def test_a_single_feature_cannot_be_normalised(iris):
     X, y = iris
     with pytest.raises(ValueError, match="cannot weigh a single feature"):
-        NestedDichotomyClassifier(ComplementNB(norm=True), external_calibration=None).fit(X[:, :1], y)
+        NestedDichotomyClassifier(
+            ComplementNB(norm=True), internal_calibration=None, external_calibration=None
+        ).fit(X[:, :1], y)
 
 
 def test_an_alpha_that_is_too_small_is_warned_of_once(rng):

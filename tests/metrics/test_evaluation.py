@@ -113,7 +113,7 @@ def test_any_container_and_chunk_gives_the_same(iris, container):
 def test_a_nested_dichotomy_is_evaluated_in_logarithms(digits):
     X, y = digits
     clf = NestedDichotomyClassifier(
-        GaussianNB(), external_calibration=None, learner="clones", random_state=0
+        GaussianNB(), internal_calibration=None, external_calibration=None, learner="clones", random_state=0
     ).fit(X[:500], y[:500])
     evaluation = evaluate(clf, X[500:], y[500:], chunk_rows=64)
     own = clf.predict_log_proba(X[500:])[np.arange(len(y) - 500), y[500:]]

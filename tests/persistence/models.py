@@ -73,7 +73,12 @@ def rows_for(name):
 @cache
 def model(name, **params):
     """A fitted classifier; `params` as of the classifier."""
-    given = {"random_state": 0, "learner": "clones" if name.startswith("clones") else "auto"} | params
+    given = {"random_state": 0, "learner": "clones" if name.startswith("clones") else "auto"}
+    given |= {
+        "internal_calibration": None,
+        "external_calibration": "vector",
+        "calibration_size": 0.1,
+    } | params
     return NestedDichotomyClassifier(ESTIMATORS[name], **given).fit(*rows_for(name))
 
 
@@ -105,11 +110,14 @@ def _others():
         GaussianNB(), n_estimators=3, member_calibration="temperature", random_state=0
     ).fit(X, y)
     yield model("naive-bayes gaussian", structure=tree)
+    yield model("naive-bayes gaussian", structure=tree).calibrate_sets(X, y)
     yield model("naive-bayes complement", cv=KFold(2, shuffle=True, random_state=3), random_state=None)
     few = StratifiedKFold(2)
     uncalibrated = model("naive-bayes gaussian", internal_calibration="platt", cv=few)
     yield CalibratedClassifier(FrozenEstimator(uncalibrated), "temperature").fit(X, y)
     yield CalibratedClassifier(uncalibrated, MULTICLASS.create("auto", candidates=("none",))).fit(X, y)
+    frame = pd.DataFrame(X[:, :3], columns=list("abc")).assign(d=pd.Categorical(np.round(4 * X[:, 3])))
+    yield NestedDichotomyClassifier(HistGradientBoostClassifier(4), random_state=0).fit(frame, y)
     scaled = make_pipeline(StandardScaler(), HistAdaBoostClassifier(2))
     yield NestedDichotomyClassifier(scaled, random_state=np.random.RandomState(5)).fit(X, y)
 

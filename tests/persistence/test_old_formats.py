@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 
 from dichotomies import load
 from dichotomies.persistence import container
@@ -35,3 +35,28 @@ def test_models_of_format_1_are_saved_in_the_format_of_today(name, tmp_path):
 def test_parameters_of_format_1_have_their_names_of_today():
     params = load(FILES / "averaged.model").get_params(deep=False)
     assert (params["average_folds"], params["internal_calibration"]) == (True, "platt")
+
+
+BOOSTING = Path(__file__).parent / "format_2"
+
+
+@pytest.mark.parametrize("name", ["gradient", "ada"])
+def test_boosted_trees_with_thresholds_predict_what_they_did_and_are_saved_anew(name, tmp_path):
+    """Trees of one depth, as a heap, by the version that wrote the files."""
+    X = load_digits().data[:50, 20:40] / 16
+    model = load(BOOSTING / f"boosting_{name}.model")
+    expected = np.load(BOOSTING / "predictions.npz")[name]
+    np.testing.assert_allclose(model.predict_log_proba(X), expected, rtol=1e-12)
+    pairs = np.arange(50), np.arange(50) % 9
+    np.testing.assert_allclose(
+        model.model_.scorer.pair_log_odds(X, *pairs), model.model_.scorer.log_odds(X)[pairs], rtol=1e-12
+    )
+    model.save(tmp_path / "new.model")
+    np.testing.assert_array_equal(
+        load(tmp_path / "new.model").predict_log_proba(X), model.predict_log_proba(X)
+    )
+
+
+def test_boosting_limited_by_depth_stays_so():
+    estimator = load(BOOSTING / "boosting_gradient.model").estimator
+    assert (estimator.max_depth, estimator.max_leaf_nodes, estimator.max_tree_features) == (3, None, 1.0)

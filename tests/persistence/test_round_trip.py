@@ -220,5 +220,5 @@ def test_a_calibrated_classifier_of_scikit_learn_comes_back(through_file):
 def test_two_classes_in_single_precision_come_back_bit_for_bit(name, through_file):
     X, y = rows_for(name)
     X, y = X.astype(np.float32), y == y[0]
-    before = clone(model(name)).set_params(external_calibration=None).fit(X, y)
+    before = clone(model(name)).set_params(internal_calibration=None, external_calibration=None).fit(X, y)
     np.testing.assert_array_equal(through_file(before).predict_log_proba(X), before.predict_log_proba(X))

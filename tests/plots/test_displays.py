@@ -41,7 +41,10 @@ def _close_figures():
 def scored(digits):
     X, y = digits
     clf = NestedDichotomyClassifier(
-        GaussianNB(var_smoothing=1e-2), internal_calibration="platt", random_state=0
+        GaussianNB(var_smoothing=1e-2),
+        internal_calibration="platt",
+        external_calibration="vector",
+        random_state=0,
     )
     return clf.fit(X[:900], y[:900]), X[900:], y[900:]
 
@@ -135,7 +138,9 @@ def test_every_display_takes_a_pipeline_and_one_row(display, digits):
 def test_every_display_takes_two_classes(display, digits):
     X, y = digits
     few = y < 2
-    clf = NestedDichotomyClassifier(GaussianNB(), external_calibration=None).fit(X[few], y[few])
+    clf = NestedDichotomyClassifier(GaussianNB(), internal_calibration=None, external_calibration=None).fit(
+        X[few], y[few]
+    )
     rendered(display.from_estimator(clf, X[few], y[few]))
 
 
@@ -202,7 +207,9 @@ def test_depth_reliability_has_a_panel_for_each_depth_and_stage(scored):
 
 def test_without_external_calibration_there_is_one_stage(digits):
     X, y = digits
-    clf = NestedDichotomyClassifier(GaussianNB(), external_calibration=None).fit(X, y)
+    clf = NestedDichotomyClassifier(GaussianNB(), internal_calibration=None, external_calibration=None).fit(
+        X, y
+    )
     assert len(DepthReliabilityDisplay.from_estimator(clf, X, y).axes_) == 1
     assert len(DepthCalibrationDisplay.from_estimator(clf, X, y).axes_[1].lines) == 1
 
@@ -262,7 +269,7 @@ def test_colours_that_there_are_not_are_refused(scored, digits):
     X, y = digits
     with pytest.raises(ValueError, match="'nll', 'internal_gain', 'recoverable', got 'red'"):
         LedgerDisplay.from_estimator(*scored, colour="red")
-    plain = NestedDichotomyClassifier(GaussianNB()).fit(X, y)
+    plain = NestedDichotomyClassifier(GaussianNB(), internal_calibration=None).fit(X, y)
     with pytest.raises(ValueError, match="has no internal calibration"):
         LedgerDisplay.from_estimator(plain, X, y, colour="internal_gain")
 
@@ -273,7 +280,9 @@ def test_narrow_nodes_are_merged_and_nothing_is_lost(rng):
     task = growing_task(np.zeros((len(y), 1)), y, labels, None)
     tree = resolve("random").grow_from(task, np.random.RandomState(0))
     X = rng.normal(size=(len(y), 2))
-    clf = NestedDichotomyClassifier(GaussianNB(), tree, external_calibration=None).fit(X, y)
+    clf = NestedDichotomyClassifier(
+        GaussianNB(), tree, internal_calibration=None, external_calibration=None
+    ).fit(X, y)
     book = ledger(clf, X, y)
     cells = cells_of(book, book.nll)
     assert len(cells.node) < 0.9 * tree.n_nodes

@@ -193,14 +193,22 @@ def test_calibration_that_did_harm_is_said_to(before, after, harms):
 
 def test_a_loss_beyond_words_is_not_made_up(digits):
     X, y = digits
-    clf = NestedDichotomyClassifier(GaussianNB(), external_calibration=None, random_state=0)
+    clf = NestedDichotomyClassifier(
+        GaussianNB(), internal_calibration=None, external_calibration=None, random_state=0
+    )
     content = make(clf.fit(X[:300], y[:300]), X[300:600], y[300:600]).content
     assert any("less than 1 in 1,000,000,000 (" in sentence for sentence in content["summary"])
 
 
 def test_nodes_that_answer_0_or_1(rows):
     X, y = rows(["a", "b", "c"])
-    clf = fitted(X, y, estimator=DecisionTreeClassifier(random_state=0), external_calibration=None)
+    clf = fitted(
+        X,
+        y,
+        estimator=DecisionTreeClassifier(random_state=0),
+        internal_calibration=None,
+        external_calibration=None,
+    )
     X, y = rows(["a", "b", "c"], seed=1)
     content = make(clf, X, y.astype(str)).content
     loss = next(tile["value"] for tile in content["tiles"] if tile["name"] == "Loss")
@@ -257,3 +265,26 @@ def test_a_thousand_classes_stay_under_five_megabytes(rows):
     clf = fitted(X, y, estimator=GaussianNB(var_smoothing=0.1), external_calibration="temperature")
     report = make(clf, *(each[:2000] for each in (X, y.astype(str))))
     assert len(report.html.encode()) < 2_000_000
+
+
+def test_answers_are_as_deep_as_the_confidence_allows(digits_clf, digits_report):
+    clf, X, y = digits_clf
+    rows = {each["asked"].replace("\u00a0", " "): each for each in digits_report.content["answers"]}
+    assert list(rows) == ["confidence 50 %", "confidence 80 %", "confidence 90 %", "confidence 95 %"]
+    nodes = clf.predict_node(X, 0.9)
+    shown = rows["confidence 90 %"]
+    assert numbers_in(shown["single"])[0] == pytest.approx(100 * (nodes.size == 1).mean(), abs=0.5)
+    assert numbers_in(shown["right"])[0] == pytest.approx(100 * nodes.holds(y).mean(), abs=0.5)
+    assert float(shown["size"]) == pytest.approx(nodes.size.mean(), abs=0.05)
+    assert float(shown["depth"]) == pytest.approx(nodes.depth.mean(), abs=0.05)
+
+
+def test_sets_are_reported_if_the_model_has_them(rows):
+    X, y = rows(["a", "b", "c", "d"])
+    y = y.astype(str)
+    clf = fitted(X[:200], y[:200]).calibrate_sets(X[200:300], y[200:300])
+    shown = make(clf, X[300:], y[300:], created=CREATED).content["answers"][-1]
+    sets = clf.predict_set(X[300:], 0.95)
+    held = np.mean([label in labels for label, labels in zip(y[300:], sets, strict=True)])
+    assert shown["asked"].startswith("sets, coverage 95")
+    assert numbers_in(shown["right"])[0] == pytest.approx(100 * held, abs=0.5)

@@ -244,7 +244,7 @@ def test_names_do_not_count_where_a_classifier_judges(name, rng):
 
     def grown(names):
         clf = NestedDichotomyClassifier(
-            GaussianNB(), quickly(name), external_calibration=None, random_state=0
+            GaussianNB(), quickly(name), internal_calibration=None, external_calibration=None, random_state=0
         )
         return clf.fit(X, names[y]).tree_
 

@@ -1,7 +1,6 @@
 """Structures equal independent references where there are any, and each does what its paper says."""
 
 import heapq
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ from dichotomies.rows.sampling import sample_in_folds
 from dichotomies.structures import STRUCTURES
 from dichotomies.structures.class_points import class_points
 from dichotomies.structures.tree_edits import crossed, regrafted, swapped
-from dichotomies.training.growing import LearnerJudge
+from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.plan import Plan
 from tests.structures.small import clouds, quickly, unordered
 from tests.tasks import growing_task, in_folds, node_task
@@ -177,7 +176,7 @@ def test_the_judge_is_the_out_of_fold_log_loss_of_the_tree(iris):
         patch.setattr("dichotomies.rows.sampling.fold_of_rows", lambda codes, cv, rng: folds)
         judged = loss(tree, max_rows=1_000, seed=0)
     # groups of equal rows come sorted by class and content, not in the order of the rows
-    clf = NestedDichotomyClassifier(GaussianNB(), tree, external_calibration=None)
+    clf = NestedDichotomyClassifier(GaussianNB(), tree, internal_calibration=None, external_calibration=None)
     order = _order_of_groups(X, y)
     splits = [(order[folds != f], order[folds == f]) for f in range(3)]
     proba = cross_val_predict(clf, X, y, cv=splits, method="predict_proba")
@@ -298,22 +297,56 @@ def test_judging_whole_classes_is_judging_the_tree_over_these_classes(rng):
     assert few(tree, max_rows=101, seed=3, whole_classes=True) == pytest.approx(nll, rel=1e-9)
 
 
-@pytest.mark.parametrize("deep_is_better", [False, True])
-def test_auto_takes_the_better_of_a_shallow_and_a_deep_tree(deep_is_better, rng):
+class DepthJudge:
+    """An NLL that falls by so much with every doubling of the mean depth."""
+
+    def __init__(self, gain, is_quick=True):
+        self.gain = gain
+        self.is_quick = is_quick
+
+    def __call__(self, tree, **sample):
+        return 1 - self.gain * np.log2(tree.mean_depth)
+
+
+def auto_tree(X, y, judge, **params):
+    """The tree and what is said about it."""
+    task = growing_task(X, y, np.unique(y), None, judge)
+    return STRUCTURES.create("auto", **params).grow_from(task, np.random.RandomState(0)), task.notes
+
+
+@pytest.mark.parametrize(("gain", "expected"), [(-0.1, "2-means"), (0.009, "2-means"), (0.02, "single")])
+def test_auto_takes_a_deeper_tree_if_it_saves_enough_for_its_work(gain, expected, rng):
     X, y = clouds(rng, 120, n_rows=3)
+    tree, [said] = auto_tree(X, y, DepthJudge(gain), max_work=100)
+    assert tree == STRUCTURES.create(expected).grow(X, y)
+    assert said.startswith(f"tree: {expected}, of 3 by NLL")
 
-    class Judge:
-        is_quick = True
 
-        def __call__(self, tree, **sample):
-            return -tree.mean_depth if deep_is_better else tree.mean_depth
+def test_auto_keeps_to_its_budget(rng):
+    X, y = clouds(rng, 150, n_rows=3)
+    shallow = STRUCTURES.create("2-means").grow(X, y)
+    trees = {
+        budget: auto_tree(X, y, DepthJudge(0.02), max_work=budget)[0] for budget in (1.0, 4.0, 8.0, 99.0)
+    }
+    assert trees[1.0] == shallow
+    for budget, tree in trees.items():
+        assert tree.mean_depth <= budget * shallow.mean_depth
+    assert trees[1.0].mean_depth < trees[4.0].mean_depth < trees[99.0].mean_depth
+    assert trees[4.0] in [STRUCTURES.create("single", max_classes=m).grow(X, y) for m in (64, 128)]
 
-    task = growing_task(X, y, np.arange(120), None, Judge())
-    grown = STRUCTURES.create("auto").grow_from(task, np.random.RandomState(0))
-    assert grown == STRUCTURES.create("single" if deep_is_better else "2-means").grow(X, y)
-    slow = Judge()
-    slow.is_quick = False
-    for shallow in (replace(task, judge=slow), replace(task, judge=None)):
-        assert STRUCTURES.create("auto").grow_from(shallow, np.random.RandomState(0)) != (
-            STRUCTURES.create("single").grow(X, y)
-        )
+
+@pytest.mark.parametrize("judge", [None, DepthJudge(0.02, is_quick=False)])
+def test_auto_compares_nothing_without_a_quick_judge(judge, rng):
+    X, y = clouds(rng, 120, n_rows=3)
+    assert auto_tree(X, y, judge) == (STRUCTURES.create("2-means").grow(X, y), [])
+
+
+def test_single_linkage_among_few_classes_is_that_of_sets_made_by_two_means(rng):
+    X, y = clouds(rng, 60, n_rows=3)
+    tree, above = (STRUCTURES.create("single", max_classes=m).grow(X, y) for m in (20, 1))
+    assert above == STRUCTURES.create("2-means").grow(X, y)
+    assert STRUCTURES.create("single", max_classes=60).grow(X, y) == STRUCTURES.create("single").grow(X, y)
+    groups = [set(above.leaf_labels[a:b]) for a, b in zip(above.start, above.stop, strict=True) if b - a > 20]
+    assert groups == [
+        set(tree.leaf_labels[a:b]) for a, b in zip(tree.start, tree.stop, strict=True) if b - a > 20
+    ]

@@ -22,7 +22,9 @@ def titles(numbers=False):
 
 
 def classifier():
-    return NestedDichotomyClassifier(LogisticRegression(C=10), external_calibration=None, random_state=0)
+    return NestedDichotomyClassifier(
+        LogisticRegression(C=10), internal_calibration=None, external_calibration=None, random_state=0
+    )
 
 
 @pytest.mark.parametrize("ngrams", NGRAMS)

@@ -114,7 +114,7 @@ def test_out_of_fold_scores_come_from_models_that_had_not_seen_the_row(digits):
 def test_pooled_calibration_is_one_calibrator_per_node_on_all_out_of_fold_scores(digits):
     X, y, X_test, _ = two_halves(digits)
     folds = StratifiedKFold(3)
-    plain = fit(X, y, external_calibration=None)
+    plain = fit(X, y, internal_calibration=None, external_calibration=None)
     params = {"internal_calibration": "platt", "external_calibration": None, "structure": plain.tree_}
     calibrated = fit(X, y, cv=folds, **params)
     raw, mapped = plain.model_.scorer.log_odds(X_test), calibrated.model_.scorer.log_odds(X_test)
@@ -138,7 +138,7 @@ def test_log_odds_of_a_billion_do_not_drown_the_others(digits, internal, externa
     """Gaussian naive Bayes without smoothing: constant pixels give variances of 1e-9."""
     X, y, X_test, y_test = two_halves(digits)
     params = {"calibration_size": "cross-fit", "external_calibration": external}
-    plain = fit(X, y, GaussianNB(), external_calibration=None)
+    plain = fit(X, y, GaussianNB(), internal_calibration=None, external_calibration=None)
     clf = fit(X, y, GaussianNB(), internal_calibration=internal, **params)
     assert clf.score(X_test, y_test) > plain.score(X_test, y_test) - 0.05
 
@@ -156,7 +156,7 @@ def test_a_class_of_one_row_is_not_calibrated_away(internal):
 def test_the_users_own_folds_work_with_rows_held_out(digits):
     X, y = digits
     folds = list(StratifiedKFold(3).split(X, y))
-    clf = fit(X, y, internal_calibration="platt", cv=folds)
+    clf = fit(X, y, internal_calibration="platt", calibration_size=0.1, cv=folds)
     assert clf.external_calibrator_ is not None
     assert clf.score(X, y) > 0.7
     with pytest.raises(ValueError, match="train part of fold 0"):
@@ -167,7 +167,7 @@ def test_the_users_own_folds_work_with_rows_held_out(digits):
 @pytest.mark.parametrize("ensemble", [False, True])
 def test_every_binary_calibrator_helps_an_overconfident_learner(digits, method, ensemble):
     X, y, X_test, y_test = two_halves(digits)
-    before = fit(X, y, external_calibration=None)
+    before = fit(X, y, internal_calibration=None, external_calibration=None)
     after = fit(X, y, external_calibration=None, internal_calibration=method, average_folds=ensemble)
     assert after.tree_ == before.tree_
     assert log_loss(y_test, after.predict_proba(X_test)) < 0.6 * log_loss(
@@ -177,7 +177,7 @@ def test_every_binary_calibrator_helps_an_overconfident_learner(digits, method, 
 
 def test_average_folds_averages_the_folds_at_every_node(digits):
     X, y, X_test, _ = two_halves(digits)
-    params = {"external_calibration": None, "average_folds": True, "learner": "clones"}
+    params = {"external_calibration": None, "average_folds": True, "learner": "clones", "cv": 3}
     clf = fit(X, y, internal_calibration="platt", **params)
     members = clf.model_.scorer.members
     mean = np.mean([expit(member.log_odds(X_test)) for member in members], axis=0)
@@ -195,7 +195,7 @@ def test_folds_of_the_users_choice(digits, cv):
 def test_calibrating_some_depths_leaves_the_other_nodes_alone(digits):
     X, y, X_test, _ = two_halves(digits)
     params = {"external_calibration": None, "structure": "random"}
-    plain = fit(X, y, **params).model_.scorer.log_odds(X_test)
+    plain = fit(X, y, internal_calibration=None, **params).model_.scorer.log_odds(X_test)
     clf = fit(X, y, internal_calibration="platt", calibrated_nodes=[0, 2], **params)
     some = clf.model_.scorer.log_odds(X_test)
     plain = np.clip(plain, -MOST_LOG_ODDS, MOST_LOG_ODDS)
@@ -216,7 +216,7 @@ def test_a_budget_goes_to_the_nodes_that_pay_most(digits):
     assert shares == sorted(shares, reverse=True)
     assert shares[-1] == pytest.approx(nll(fit(X, y, **params)), rel=0.02)
     few = fit(X, y, calibrated_nodes=0.3, **params)  # three of nine nodes
-    plain = fit(X, y, external_calibration=None)
+    plain = fit(X, y, internal_calibration=None, external_calibration=None)
     before = np.clip(plain.model_.scorer.log_odds(X_test), -MOST_LOG_ODDS, MOST_LOG_ODDS)
     moved = np.abs(few.model_.scorer.log_odds(X_test) - before).max(axis=0) > 1e-9
     assert moved.sum() == 3
@@ -233,8 +233,9 @@ def test_scores_without_probabilities_can_be_calibrated(digits):
     for estimator in (LinearSVC(C=0.1, random_state=0), RidgeClassifier()):
         clf = fit(X, y, estimator, internal_calibration="platt")
         assert clf.score(X, y) > 0.6
+        assert fit(X, y, estimator).calibration_.internal in ("platt", "beta", "isotonic")
         with pytest.raises(TypeError, match="internal_calibration='platt'"):
-            fit(X, y, estimator)
+            fit(X, y, estimator, internal_calibration=None)
 
 
 # ------------------------------------------------------------------ external
@@ -251,7 +252,7 @@ def test_scores_without_probabilities_can_be_calibrated(digits):
 @UNBOUNDED
 def test_every_multiclass_calibrator_helps_an_overconfident_tree(digits, method, size):
     X, y, X_test, y_test = two_halves(digits)
-    before = fit(X, y, external_calibration=None)
+    before = fit(X, y, internal_calibration=None, external_calibration=None)
     after = fit(X, y, external_calibration=method, calibration_size=size)
     proba = after.predict_proba(X_test)
     assert log_loss(y_test, proba) < 0.7 * log_loss(y_test, before.predict_proba(X_test))
@@ -263,7 +264,11 @@ def test_held_out_rows_are_not_trained_on(digits):
     X, y = digits
     clf = fit(X, y, calibration_size=0.2, learner="clones")
     assert clf.estimators_[0].class_count_.sum() == round(0.8 * len(y))
-    held = fit(X, y, external_calibration=None, learner="clones").estimators_[0].class_count_.sum()
+    held = (
+        fit(X, y, internal_calibration=None, external_calibration=None, learner="clones")
+        .estimators_[0]
+        .class_count_.sum()
+    )
     assert held == len(y)
     crossed = fit(X, y, calibration_size="cross-fit", learner="clones")
     assert crossed.estimators_[0].class_count_.sum() == len(y)
@@ -275,8 +280,8 @@ def test_temperature_outside_keeps_the_prediction(digits):
         "calibration_size": "cross-fit",
         "structure": STRUCTURES.create("random").grow(X, y, random_state=1),
     }
-    plain = fit(X, y, external_calibration=None, structure=crossed["structure"])
-    tempered = fit(X, y, external_calibration="temperature", **crossed)
+    plain = fit(X, y, internal_calibration=None, external_calibration=None, structure=crossed["structure"])
+    tempered = fit(X, y, internal_calibration=None, external_calibration="temperature", **crossed)
     assert np.array_equal(tempered.predict(X_test), plain.predict(X_test))
 
 
@@ -349,7 +354,8 @@ def test_classes_of_one_and_two_rows_survive_every_scheme(digits, internal, exte
 
 def test_where_no_row_can_be_held_out_there_is_no_external_calibrator():
     X = np.arange(12.0)[:, None]
-    clf = NestedDichotomyClassifier(GaussianNB(var_smoothing=1), random_state=0).fit(X, np.arange(12))
+    held = {"calibration_size": 0.1, "external_calibration": "vector"}
+    clf = NestedDichotomyClassifier(GaussianNB(var_smoothing=1), random_state=0, **held).fit(X, np.arange(12))
     assert clf.external_calibrator_ is None
     assert np.isfinite(clf.predict_log_proba(X)).all()
 

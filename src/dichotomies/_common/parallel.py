@@ -62,7 +62,7 @@ class _OneBlasThread:
             self._inside = max(0, self._inside - 1)  # 0 already if it was entered before a fork
 
 
-_ONE_BLAS_THREAD = _OneBlasThread()
+ONE_BLAS_THREAD = _OneBlasThread()
 
 
 @cache
@@ -71,7 +71,7 @@ def _controller() -> ThreadpoolController:
 
 
 def _with_one_blas_thread(task: Callable[..., Any], *arguments: Any) -> Any:
-    with _ONE_BLAS_THREAD:
+    with ONE_BLAS_THREAD:
         return task(*arguments)
 
 
@@ -97,7 +97,7 @@ def run(
         True if tasks write into arrays of the caller, which requires threads. Otherwise the backend is the
         user's (``joblib.parallel_config``), processes by default.
     """
-    with _ONE_BLAS_THREAD:
+    with ONE_BLAS_THREAD:
         if len(arguments) == 1 or effective_n_jobs(n_jobs) == 1:
             return _run_alone(task, arguments, progress, span)
         pool = _ReportingParallel(n_jobs=n_jobs, require="sharedmem" if shared_memory else None)

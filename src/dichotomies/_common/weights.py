@@ -12,6 +12,27 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray
 
 
+#: Weights are counts. A total weight above this is read as this: n + 2 rows can be told from n, and
+#: (n + 1) / (n + 2) from 1. Weights that are all below the other bound are scaled up to it.
+MOST_ROWS, LEAST_WEIGHT = 1e12, 1e-100
+
+
+def bounded_counts(weights: FloatArray) -> FloatArray:
+    """Scale weights whose sum may exceed `MOST_ROWS`, or which are all tiny; return usual ones as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies._common.weights import bounded_counts
+    >>> bounded_counts(np.array([1e300, 5e299]))
+    array([5.0e+11, 2.5e+11])
+    """
+    largest, most = float(weights.max(initial=0.0)), MOST_ROWS / max(len(weights), 1)
+    if largest > most:
+        return weights * (most / largest)
+    return weights * (LEAST_WEIGHT / largest) if 0.0 < largest < LEAST_WEIGHT else weights
+
+
 def row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
     """Validate sample weights: one per row, finite, not negative, and not all zero; ones by default.
 

@@ -149,21 +149,24 @@ def vector_kernel(function: Any = None, /, *, seconds: float = 0.0) -> Any:
     return kernel(function, seconds=seconds, fastmath=ANY_ORDER)  # type: ignore[call-overload]
 
 
-def compiled_as(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def compiled_as(
+    function: Callable[..., Any], *, inline: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register what kernels compile in place of a function that the interpreter runs.
 
     The decorated function gets the types of the arguments and returns the code, as with numba's ``overload``.
+    It is copied into its callers if `inline`, which saves passing many arrays to a short function.
     """
 
     def register(implementation: Callable[..., Any]) -> Callable[..., Any]:
-        OVERLOADS.append((function, implementation))
+        OVERLOADS.append((function, implementation, inline))
         return implementation
 
     return register
 
 
 #: What `compiled_as` was told, for numba once it is there.
-OVERLOADS: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
+OVERLOADS: list[tuple[Callable[..., Any], Callable[..., Any], bool]] = []
 
 
 class _Writable:

@@ -25,8 +25,9 @@ _LONG = 2.0
 def dispatcher(kernel: Kernel[Any, Any], *, is_inner: bool = False) -> Callable[..., Any]:
     """Compile when first called, and keep the result on disk."""
     while OVERLOADS:
-        function, implementation = OVERLOADS.pop()
-        overload(function, jit_options=_options(ANY_ORDER))(implementation)
+        function, implementation, inline = OVERLOADS.pop()
+        options = {"jit_options": _options(ANY_ORDER), "inline": "always" if inline else "never"}
+        overload(function, **options)(implementation)
     options = _options(kernel.fastmath) | {"no_cpython_wrapper": is_inner, "no_cfunc_wrapper": True}
     made: Any = numba.njit(**options)(kernel.function)
     made._cache = KernelCache(kernel.function, is_inner, lambda: _announce(kernel))

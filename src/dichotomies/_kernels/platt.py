@@ -1,10 +1,11 @@
-"""Parametric calibration of all segments: Platt scaling, temperature and beta calibration."""
+"""Parametric calibration of all segments: Platt and quadratic scaling, temperature, beta calibration."""
 
 import numpy as np
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.logistic import maximise, platt_targets, softplus
+from dichotomies._kernels.score_maps import share_of_range
 
 #: Values that differ by less than this part of their size count as equal.
 EQUAL = 1e-12
@@ -87,7 +88,7 @@ def _discriminate(values: FloatArray, targets: BoolArray, weights: FloatArray, t
 
 
 def plain_seconds(n_rows: int, n_segments: int) -> float:
-    """Estimate how long plain code takes to fit `fit_affine` or `fit_beta`."""
+    """Estimate how long plain code takes for `fit_affine`, `fit_beta` or `fit_quadratic`."""
     return 1e-3 * n_segments + 1e-6 * n_rows
 
 
@@ -105,26 +106,35 @@ def fit_affine(
     With an intercept this is Platt scaling; scores that are all equal get slope 0. Without, it is the
     inverse temperature, 0 where the optimum is negative and 1 where all scores are 0.
     """
-    active = np.array([intercept, True, False])
     for k in range(len(offsets) - 1):
         rows = slice(offsets[k], offsets[k + 1])
-        low, high, mean_target = platt_targets(targets[rows], weights[rows])
-        features = scores[rows].copy().reshape((1, -1))
-        mean, spread = standardise(features[0], weights[rows], intercept, EQUAL)
-        safe = np.zeros(3)
+        out[k, 0], out[k, 1] = affine(scores[rows], targets[rows], weights[rows], intercept)
+        out[k, 2] = 0.0
+
+
+@kernel
+def affine(
+    scores: FloatArray, targets: BoolArray, weights: FloatArray, intercept: bool
+) -> tuple[float, float]:
+    """Fit slope and intercept of one segment; see `fit_affine`."""
+    active = np.array([intercept, True, False])
+    low, high, mean_target = platt_targets(targets, weights)
+    features = scores.copy().reshape((1, -1))
+    mean, spread = standardise(features[0], weights, intercept, EQUAL)
+    safe = np.zeros(3)
+    if intercept:
+        safe[0] = np.log(mean_target / (1.0 - mean_target))
+    theta = safe.copy()
+    if spread > 0.0:
         if intercept:
-            safe[0] = np.log(mean_target / (1.0 - mean_target))
-        theta = safe.copy()
-        if spread > 0.0:
-            if intercept:
-                discriminate(features[0], targets[rows], weights[rows], theta)
-            maximise(features, targets[rows], weights[rows], low, high, active, safe, theta)
-            theta[1] /= spread
-        elif not intercept:
-            theta[1] = 1.0
-        if not intercept:
-            theta[1] = max(theta[1], 0.0)
-        out[k, 0], out[k, 1], out[k, 2] = theta[1], theta[0] - theta[1] * mean, 0.0
+            discriminate(features[0], targets, weights, theta)
+        maximise(features, targets, weights, low, high, active, safe, theta)
+        theta[1] /= spread
+    elif not intercept:
+        theta[1] = 1.0
+    if not intercept:
+        theta[1] = max(theta[1], 0.0)
+    return theta[1], theta[0] - theta[1] * mean
 
 
 @kernel(seconds=5)
@@ -136,12 +146,54 @@ def fit_beta(
         rows = slice(offsets[k], offsets[k + 1])
         features = np.empty((2, offsets[k + 1] - offsets[k]))
         log_sides(scores[rows], features)
-        mean_a, spread_a = standardise(features[0], weights[rows], True, EQUAL_LOGS)
-        mean_b, spread_b = standardise(features[1], weights[rows], True, EQUAL_LOGS)
-        theta = increasing_beta(features, targets[rows], weights[rows])
-        a = theta[1] / spread_a if spread_a > 0.0 else 0.0
-        b = theta[2] / spread_b if spread_b > 0.0 else 0.0
-        out[k, 0], out[k, 1], out[k, 2] = a, b, theta[0] - a * mean_a - b * mean_b
+        fit_slopes(features, targets[rows], weights[rows], EQUAL_LOGS, out[k])
+
+
+@kernel(seconds=5)
+def fit_quadratic(
+    scores: FloatArray,
+    targets: BoolArray,
+    weights: FloatArray,
+    offsets: IntArray,
+    ends: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write a, b and c of ``b t^2 / 2 - a (1 - t)^2 / 2 + c`` of every segment into `out` (m, 3).
+
+    `ends` (2 m,) are the lowest and the highest score of each segment, between which t goes from 0 to 1.
+    """
+    for k in range(len(offsets) - 1):
+        rows = slice(offsets[k], offsets[k + 1])
+        features = np.empty((2, offsets[k + 1] - offsets[k]))
+        end_parabolas(scores[rows], ends[2 * k], ends[2 * k + 1], features)
+        fit_slopes(features, targets[rows], weights[rows], EQUAL, out[k])
+
+
+@kernel
+def fit_slopes(
+    features: FloatArray, targets: BoolArray, weights: FloatArray, equal: float, out: FloatArray
+) -> None:
+    """Write the slopes >= 0 of two features, which are standardised in place, and the intercept."""
+    mean_a, spread_a = standardise(features[0], weights, True, equal)
+    mean_b, spread_b = standardise(features[1], weights, True, equal)
+    theta = increasing_beta(features, targets, weights)
+    a = theta[1] / spread_a if spread_a > 0.0 else 0.0
+    b = theta[2] / spread_b if spread_b > 0.0 else 0.0
+    out[0], out[1], out[2] = a, b, theta[0] - a * mean_a - b * mean_b
+
+
+@kernel
+def end_parabolas(scores: FloatArray, low: float, high: float, out: FloatArray) -> None:
+    """Write ``-(1 - t)^2 / 2`` and ``t^2 / 2`` for scores from `low` (t = 0) to `high` (t = 1)."""
+    for i in range(len(scores)):
+        t = min(max(share_of_range(scores[i], low, high), 0.0), 1.0)
+        out[0, i], out[1, i] = -0.5 * (1.0 - t) ** 2, 0.5 * t * t
+
+
+@end_parabolas.plainly
+def _end_parabolas(scores: FloatArray, low: float, high: float, out: FloatArray) -> None:
+    t = np.clip((scores - low) / (high - low), 0.0, 1.0) if high > low else np.zeros(len(scores))
+    out[0], out[1] = -0.5 * (1.0 - t) ** 2, 0.5 * t * t
 
 
 @kernel

@@ -7,8 +7,11 @@ from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.logistic import softplus
 
-AFFINE, BETA, LINEAR, STEPS = 0, 1, 2, 3
+AFFINE, BETA, LINEAR, STEPS, CUBIC, LINES, QUADRATIC = range(7)
 ROWS_AT_A_TIME = 64
+#: Scores beyond are read as this, so that squares and differences of scores are finite.
+FARTHEST = 1e100
+LARGEST = np.finfo(np.float64).max
 
 
 @kernel
@@ -39,24 +42,114 @@ def apply_knots(scores: FloatArray, steps: bool, knots: FloatArray, probabilitie
 @apply_knots.plainly
 def _apply_knots(scores: FloatArray, steps: bool, knots: FloatArray, probabilities: FloatArray) -> None:
     place = np.maximum(np.searchsorted(knots, scores, side="right") - 1, 0)
-    p = probabilities[place] if steps else np.interp(scores, knots, probabilities)
+    p = probabilities[place]
+    if not steps:
+        after = np.minimum(place + 1, len(knots) - 1)
+        width = np.where(after > place, knots[after] - knots[place], 1.0)
+        p = p + np.maximum(scores - knots[place], 0.0) / width * (after > place) * (probabilities[after] - p)
     scores[:] = np.log(p / (1.0 - p))
+
+
+@kernel
+def apply_pairs(scores: FloatArray, kind: int, knots: FloatArray, values: FloatArray) -> None:
+    """Replace scores by log-odds, by cubic or straight pieces; every knot is there twice, with two values.
+
+    Of a cubic knot these are the probability and its derivative, of a line its slope and intercept.
+    """
+    last = len(knots) - 1
+    for i in range(len(scores)):
+        j = max(last_at_or_below(knots, scores[i]), 1)
+        if kind == LINES:
+            scores[i] = values[j - 1] * scores[i] + values[j]
+            continue
+        p = values[j - 1]
+        if j < last and scores[i] > knots[j]:
+            width = knots[j + 1] - knots[j]
+            t = (scores[i] - knots[j]) / width
+            p = hermite(t, p, values[j + 1], width * values[j], width * values[j + 2])
+        scores[i] = np.log(p / (1.0 - p))
+
+
+@apply_pairs.plainly
+def _apply_pairs(scores: FloatArray, kind: int, knots: FloatArray, values: FloatArray) -> None:
+    j = np.maximum(np.searchsorted(knots, scores, side="right") - 1, 1)
+    if kind == LINES:
+        scores[:] = values[j - 1] * scores + values[j]
+        return
+    after = np.minimum(j + 1, len(knots) - 2)
+    width = knots[after] - knots[j]
+    t = np.where(width > 0.0, np.maximum(scores - knots[j], 0.0) / np.where(width > 0.0, width, 1.0), 0.0)
+    rest, start, end = 1.0 - t, values[j - 1], values[after]
+    inner = t * rest * width * (rest * values[j] - t * values[after + 1])
+    p = np.clip(start + t * t * (3.0 - 2.0 * t) * (end - start) + inner, start, end)
+    scores[:] = np.log(p / (1.0 - p))
+
+
+@kernel
+def hermite(t: float, start: float, end: float, slope: float, end_slope: float) -> float:
+    """Value at t of the cubic with these values and slopes at 0 and at 1, which does not decrease."""
+    rest = 1.0 - t
+    value = start + t * t * (3.0 - 2.0 * t) * (end - start) + t * rest * (rest * slope - t * end_slope)
+    return min(max(value, start), end)
+
+
+@kernel
+def share_of_range(score: float, low: float, high: float) -> float:
+    """Position of a score in a range: 0 at its lower end and 1 at the upper; 0 if the range is empty."""
+    return min(max((score - low) / (high - low), -FARTHEST), FARTHEST) if high > low else 0.0
+
+
+@kernel
+def apply_quadratic(scores: FloatArray, ends: FloatArray, a: float, b: float, c: float) -> None:
+    """Replace scores by ``b t^2 / 2 - a (1 - t)^2 / 2 + c``, continued along the tangents at both ends."""
+    for i in range(len(scores)):
+        t = share_of_range(scores[i], ends[0], ends[1])
+        inner = min(max(t, 0.0), 1.0)
+        beyond = a * min(t, 0.0) + b * max(t - 1.0, 0.0)
+        scores[i] = 0.5 * (b * inner * inner - a * (1.0 - inner) ** 2) + c + beyond
+
+
+@apply_quadratic.plainly
+def _apply_quadratic(scores: FloatArray, ends: FloatArray, a: float, b: float, c: float) -> None:
+    low, high = ends
+    t = np.clip((scores - low) / (high - low), -FARTHEST, FARTHEST) if high > low else np.zeros(len(scores))
+    inner = np.clip(t, 0.0, 1.0)
+    beyond = a * np.minimum(t, 0.0) + b * np.maximum(t - 1.0, 0.0)
+    scores[:] = 0.5 * (b * inner * inner - a * (1.0 - inner) ** 2) + c + beyond
+
+
+@kernel
+def bound(values: FloatArray, limit: float) -> None:
+    """Replace values beyond ±limit by ±limit."""
+    for i in range(len(values)):
+        values[i] = min(max(values[i], -limit), limit)
+
+
+@bound.plainly
+def _bound(values: FloatArray, limit: float) -> None:
+    np.clip(values, -limit, limit, out=values)
 
 
 @kernel
 def apply_one(
     kind: int, parameters: FloatArray, knots: FloatArray, probabilities: FloatArray, scores: FloatArray
 ) -> None:
-    """Replace scores by one map's log-odds."""
+    """Replace scores by one map's log-odds, which are finite."""
     a, b, c = parameters
+    bound(scores, FARTHEST)
     if kind == AFFINE:
         for i in range(len(scores)):
             scores[i] = a * scores[i] + b
     elif kind == BETA:
         for i in range(len(scores)):
             scores[i] = b * softplus(scores[i]) - a * softplus(-scores[i]) + c
+    elif kind == QUADRATIC:
+        apply_quadratic(scores, knots, a, b, c)
+    elif kind in (CUBIC, LINES):
+        apply_pairs(scores, kind, knots, probabilities)
     else:
         apply_knots(scores, kind == STEPS, knots, probabilities)
+    bound(scores, LARGEST)
 
 
 @apply_one.plainly
@@ -64,12 +157,18 @@ def _apply_one(
     kind: int, parameters: FloatArray, knots: FloatArray, probabilities: FloatArray, scores: FloatArray
 ) -> None:
     a, b, c = parameters
+    bound(scores, FARTHEST)
     if kind == AFFINE:
         scores[:] = a * scores + b
     elif kind == BETA:
         scores[:] = b * np.logaddexp(0.0, scores) - a * np.logaddexp(0.0, -scores) + c
+    elif kind == QUADRATIC:
+        apply_quadratic(scores, knots, a, b, c)
+    elif kind in (CUBIC, LINES):
+        apply_pairs(scores, kind, knots, probabilities)
     else:
         apply_knots(scores, kind == STEPS, knots, probabilities)
+    bound(scores, LARGEST)
 
 
 @kernel

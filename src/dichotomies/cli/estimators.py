@@ -1,7 +1,10 @@
-"""Base learners by their name on the command line: the estimators that have a fast path."""
+"""Base learners by their name on the command line: the estimators that have a fast path, or "auto"."""
 
 from inspect import getdoc
 from typing import Any
+
+#: The name that leaves the choice of the base learner to the classifier.
+AUTO = "auto"
 
 #: The name that leaves the choice of a naive Bayes classifier to the data.
 _NAIVE_BAYES = "naive-bayes"
@@ -9,12 +12,13 @@ _NAIVE_BAYES = "naive-bayes"
 
 def summaries() -> dict[str, str]:
     """Return one line about each base learner, by name."""
+    chosen = {AUTO: "Logistic regression, naive Bayes or boosted trees, by out-of-fold NLL on a sample"}
     lines = {name: f"{cls.__name__}: {_first_line(cls)}" for name, cls in _classes(sparse=False).items()}
-    return lines | {_NAIVE_BAYES: "MultinomialNB for texts and sparse data, GaussianNB for others"}
+    return chosen | lines | {_NAIVE_BAYES: "MultinomialNB for texts and sparse data, GaussianNB for others"}
 
 
 def estimator_named(name: str, params: dict[str, Any], *, sparse: bool = False) -> Any:
-    """Create a base learner with the given parameters.
+    """Create a base learner with the given parameters; None where it is to be chosen.
 
     Parameters
     ----------
@@ -25,7 +29,7 @@ def estimator_named(name: str, params: dict[str, Any], *, sparse: bool = False) 
     sparse : bool
         True for sparse data, which selects the variant of "naive-bayes".
     """
-    return _classes(sparse=sparse)[name]().set_params(**params)
+    return None if name == AUTO else _classes(sparse=sparse)[name]().set_params(**params)
 
 
 def _classes(*, sparse: bool) -> dict[str, Any]:

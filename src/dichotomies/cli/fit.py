@@ -72,7 +72,7 @@ def fit(
         options.option(
             panel=options.LEARNING,
             metavar="NAME",
-            help="The base learner at the nodes; 'dichotomies list' has the names.",
+            help="The base learner at the nodes; 'dichotomies list' has the names, auto chooses.",
             show_default=True,
         ),
     ] = Settings.estimator,
@@ -81,7 +81,7 @@ def fit(
         options.option(
             panel=options.LEARNING,
             metavar="NAME=VALUE",
-            help="A parameter of the base learner, such as C=10; may be repeated.",
+            help="A parameter of the base learner (logistic, if not named), such as C=10; may be repeated.",
         ),
     ] = None,
     seed: Annotated[
@@ -100,6 +100,15 @@ def fit(
             show_default=True,
         ),
     ] = Settings.trees,
+    sets: Annotated[
+        int | None,
+        options.option(
+            panel=options.LEARNING,
+            min=2,
+            metavar="FOLDS",
+            help="Prepare sets of labels with a coverage (predict --coverage), on so many folds.",
+        ),
+    ] = None,
     jobs: options.Jobs = None,
     n_features: options.NFeatures = None,
     quiet: options.Quiet = False,
@@ -138,6 +147,8 @@ def fit(
     table = file.read(wanted)
     classifier = settings.classifier(table, n_jobs=jobs, verbose=not quiet)
     model = TableModel.fit(classifier, table, label=name, ngrams=ngrams, scaled=scale)
+    if sets is not None:
+        model.answer(table, "calibrate_sets", table.labels, cv=sets)
     classifier.set_params(n_jobs=None, verbose=0)  # settings of this run, not of the model
     model.save(output)
     summary = _summary(model, len(table), output, time.monotonic() - begun)

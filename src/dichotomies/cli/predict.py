@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 EXAMPLE = "Example: dichotomies predict titles.model new.csv --top-k 3 --id number --output predicted.csv"
 _STDOUT = "-"
 
+#: Between the labels of a set.
+SEPARATOR = " | "
+
 
 @in_a_sentence
 @reads_a_file
@@ -30,7 +33,9 @@ def predict(
         str,
         typer.Option("--output", "-o", help="A .csv, .tsv or .parquet file; - is standard output, as CSV."),
     ] = _STDOUT,
-    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of labels for every row.")] = 5,
+    top_k: Annotated[
+        int, typer.Option("--top-k", "--top", "-k", min=1, help="Number of labels for every row.")
+    ] = 5,
     min_probability: Annotated[
         float, typer.Option(min=0, max=1, help="Leave out labels that are less probable than this.")
     ] = 0.0,
@@ -38,6 +43,14 @@ def predict(
         bool,
         typer.Option("--all", metavar="", help="The probability of every label, in a column named after it."),
     ] = False,
+    coverage: Annotated[
+        float | None,
+        typer.Option(help="Sets of labels that hold the true one with this probability; see fit --sets."),
+    ] = None,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(help="One answer that is at least so probable: a label, or a group of the tree."),
+    ] = None,
     id: Annotated[  # noqa: A002
         str | None, typer.Option(help="A column with the names of the rows.", show_default="row numbers")
     ] = None,
@@ -54,6 +67,8 @@ def predict(
     """
     if json and output == _STDOUT:
         raise typer.BadParameter("say where the predictions go (--output)", param_hint="--json")
+    if every + (coverage is not None) + (min_confidence is not None) > 1:
+        raise typer.BadParameter("give one of --all, --coverage, --min-confidence", param_hint="--coverage")
     from dichotomies.tables import open_writer
 
     if output != _STDOUT:
@@ -64,7 +79,11 @@ def predict(
     columns = fitted.columns(id=id, first_id=source.first_id)
     batches = source.opened().batches(columns, batch_rows(len(fitted.classes_)))
     with open_writer(output) as writer:
-        for rows in predictions(fitted, batches, id, None if every else top_k, min_probability):
+        if coverage is not None or min_confidence is not None:
+            answered = groups(fitted, batches, id, coverage, min_confidence)
+        else:
+            answered = predictions(fitted, batches, id, None if every else top_k, min_probability)
+        for rows in answered:
             writer.write(rows)
             done += len(next(iter(rows.values())))
     seconds = time.monotonic() - begun
@@ -92,14 +111,43 @@ def predictions(
     """
     check_distinct(id_column, model.classes_, top_k)
     for batch in batches:
-        names = np.arange(batch.first_row, batch.first_row + len(batch)) if batch.ids is None else batch.ids
-        columns: dict[str, Any] = {id_column or "row": names}
+        columns: dict[str, Any] = {id_column or "row": _names(batch)}
         if top_k is None:
             shown = np.ma.masked_less(np.exp(model.predict_log_proba(batch)), min_probability)
             columns |= {str(label): shown[:, code] for code, label in enumerate(model.classes_.tolist())}
         else:
             columns |= _best(*model.predict_top_k(batch, top_k), min_probability)
         yield columns
+
+
+def groups(
+    model: "TableModel",
+    batches: "Iterator[Table]",
+    id_column: str | None,
+    coverage: float | None,
+    confidence: float | None,
+) -> Iterator[dict[str, Any]]:
+    """Yield the columns of sets (`coverage`) or tree answers (`confidence`) for every batch."""
+    columns = ("size", "labels") if confidence is None else ("answer", "probability", "size")
+    if id_column in columns:
+        raise ValueError(
+            f"The predictions have a column {id_column!r} themselves; rename the column that --id names."
+        )
+    for batch in batches:
+        values: tuple[Any, ...]
+        if confidence is None:
+            sets = model.answer(batch, "predict_set", coverage)
+            texts = np.array([SEPARATOR.join(map(str, labels)) for labels in sets])
+            values = np.array([len(labels) for labels in sets]), texts
+        else:
+            answers = model.answer(batch, "predict_node", confidence)
+            values = np.array(answers.names), answers.proba, answers.size
+        yield {id_column or "row": _names(batch), **dict(zip(columns, values, strict=True))}
+
+
+def _names(batch: "Table") -> Any:
+    """Names of the rows: the column that --id named, or their numbers."""
+    return np.arange(batch.first_row, batch.first_row + len(batch)) if batch.ids is None else batch.ids
 
 
 def check_distinct(id_column: str | None, classes: Any, top_k: int | None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dichotomies._common.suggestions import did_you_mean
-from dichotomies.cli.estimators import estimator_named, summaries
+from dichotomies.cli.estimators import AUTO, estimator_named, summaries
 from dichotomies.cli.references import is_sparse
 from dichotomies.training.parameters import EnsembleParameters, TreeParameters, declarations
 
@@ -35,7 +35,7 @@ class Settings:
     Attributes
     ----------
     estimator : str
-        Name of the base learner.
+        Name of the base learner; "auto" chooses one by the data or, where `param` is given, is "logistic".
     param : dict
         Parameters of the base learner.
     seed : int
@@ -46,7 +46,7 @@ class Settings:
         Values of other parameters, by the names of their options (`OPTIONS`); the rest keep their defaults.
     """
 
-    estimator: str = "logistic"
+    estimator: str = AUTO
     param: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
     trees: int = 1
@@ -56,7 +56,7 @@ class Settings:
         """Return itself; raise if a name in it does not exist, or an ensemble's setting is without one."""
         check_name("estimator", self.estimator, [*summaries()])
         for name in self.param:
-            check_name(f"{self.estimator} parameter", name, _parameters(self.estimator))
+            check_name(f"{self.base_learner} parameter", name, _parameters(self.base_learner))
         for name, value in self.values.items():
             _check_choice(OPTIONS[name], value)
         if self.trees < 1:
@@ -70,14 +70,19 @@ class Settings:
         return self
 
     @property
+    def base_learner(self) -> str:
+        """Name of the base learner, with parameters in view."""
+        return "logistic" if self.param and self.estimator == AUTO else self.estimator
+
+    @property
     def tree_file(self) -> Path | None:
         """The file with the tree, if the structure is one."""
         structure = str(self.values.get("structure", ""))
         return Path(structure) if structure.endswith(".json") else None
 
     def estimator_for(self, *, sparse: bool) -> Any:
-        """Return the base learner."""
-        return estimator_named(self.estimator, self.param, sparse=sparse)
+        """Return the base learner; None where it is to be chosen."""
+        return estimator_named(self.base_learner, self.param, sparse=sparse)
 
     def classifier(self, table: "Table", *, n_jobs: int | None = None, verbose: bool = False) -> Any:
         """Return the unfitted classifier for a table."""

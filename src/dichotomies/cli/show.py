@@ -61,21 +61,30 @@ def _facts(model: "TableModel", path: Path) -> dict[str, Any]:
         "label": model.label,
         "classifier": " ".join(repr(classifier).split()),
         "learner": getattr(classifier, "learner_", None),
+        "structure": getattr(classifier, "structure_", None),
         **facts_of_trees(classifier),
         "pooling": getattr(classifier, "pooling", None),
         "calibration": _calibration(classifier),
+        "chosen": _comparison(classifier),
         "written_by": _writer(path),
     }
 
 
 def _calibration(classifier: Any) -> dict[str, str]:
     """Return the calibration of the nodes (internal), of each tree (member) and of the whole (external)."""
-    given = {kind: f"{kind}_calibration" for kind in ("internal", "member", "external")}
-    return {
-        kind: " ".join(str(getattr(classifier, name) or NONE).split())
-        for kind, name in given.items()
-        if hasattr(classifier, name)
-    }
+    fitted = getattr(classifier, "calibration_", None)
+    if fitted is None:
+        return {}
+    member = {}
+    if hasattr(classifier, "member_calibration"):
+        member["member"] = " ".join(str(classifier.member_calibration or NONE).split())
+    return {"internal": fitted.internal, **member, "external": fitted.external}
+
+
+def _comparison(classifier: Any) -> str | None:
+    """Return the sentence about the choice of the calibration, where it was not given."""
+    calibration = getattr(classifier, "calibration_", None)
+    return str(calibration) if calibration is not None and calibration.nll else None
 
 
 def _in_words(name: str, value: Any) -> str:

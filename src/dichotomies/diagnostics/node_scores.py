@@ -102,6 +102,7 @@ class _StackedScorer:
     """Scorer that stacks the final log-odds and, with internal calibration, the raw ones."""
 
     scorer: Scorer
+    pair_log_odds: Any = None  # not asked for
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of shape (1 or 2, n_rows, n_nodes)."""
@@ -115,6 +116,7 @@ class _FixedScores:
     """Scorer that returns known scores, so that no node scores a row twice."""
 
     scores: FloatArray
+    pair_log_odds: Any = None  # not asked for
 
     def log_odds(self, X: Matrix) -> FloatArray:  # noqa: ARG002
         """Return a copy of the scores."""

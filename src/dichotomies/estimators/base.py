@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import escape
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array, csr_matrix
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
@@ -17,17 +19,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dichotomies._common.doc_links import documented
 from dichotomies._common.features import check_indices, check_magnitude
 from dichotomies._common.labels import plain_labels
-from dichotomies._common.parallel import Context, say
+from dichotomies._common.parallel import ONE_BLAS_THREAD, Context, say
 from dichotomies._common.weights import row_weights
 from dichotomies.estimators.frames import FrameColumns, InFrame
+from dichotomies.estimators.partial_answers import PartialAnswers
+from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import GenericLearner, input_dtypes
+from dichotomies.learners.boosting.categories import FrameCategories
 from dichotomies.persistence import save
-from dichotomies.persistence.checks import Array, Optional, Part, Size, declares
+from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
 from dichotomies.rows import Rows
-from dichotomies.training.growing import LearnerJudge, grow
+from dichotomies.training.choice import Calibration
+from dichotomies.training.growing import grow
+from dichotomies.training.judging import LearnerJudge
+from dichotomies.training.learner_choice import boosted_trees, choose_learner
 from dichotomies.training.parameters import TreeParameters
-from dichotomies.training.plan import Plan, base_estimator, check_whole
+from dichotomies.training.plan import Plan, base_estimator, names_estimator
 from dichotomies.training.train import train
 
 if TYPE_CHECKING:
@@ -45,22 +53,29 @@ if TYPE_CHECKING:
 @documented("user-guide.md")
 @declares(
     learner_=str,
+    estimator_=Optional(Such(is_classifier, "is a classifier"), may_be_missing=True),
+    learner_nll_=Optional(dict, may_be_missing=True),
+    structure_=Optional(str, may_be_missing=True),
     n_features_in_=Size("n_features"),
     frame_columns_=Optional(Part(FrameColumns), may_be_missing=True),
     feature_names_in_=Optional(Array("label", "n_features"), may_be_missing=True),
     classes_=Array("label", "n_classes", same="classes"),
     model_=Part(FittedForest, "n_features", "n_classes", "classes"),
+    calibration_=Calibration,
+    conformal_=Optional(Part(ConformalRows, "n_classes"), may_be_missing=True),
     n_jobs=Optional(Integral),
+    categories_=Optional(Part(FrameCategories, "n_features"), may_be_missing=True),
 )
-class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, TreeParameters):
+class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, TreeParameters):
     """Base class of the classifiers made of nested dichotomies.
 
     A subclass declares its parameters; everything fitted is in `model_`.
     """
 
-    classes_: LabelArray
-    model_: FittedForest
     learner_: str
+    structure_: str | None
+    calibration_: Calibration
+    categories_: FrameCategories
 
     # ------------------------------------------------------------------ training
 
@@ -82,22 +97,42 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         """
         before = self.__dict__.copy()
         try:
-            return self._fit(X, y, sample_weight)
+            with (
+                ONE_BLAS_THREAD
+            ):  # on matrices of nodes and calibrators, more would only wait for one another
+                return self._fit(X, y, sample_weight)
         except BaseException:  # what was fitted before stays as it was
             self.__dict__ = before
             raise
 
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
-        plan, X = self._with_frame(Plan.of(self), X)
+        for name in ("estimator_", "learner_nll_", "conformal_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
+        plan, X = self._with_frame(Plan.of(self, self._for_frame(X)), X)
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
         context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
-        forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng)
+        plan, described = self._with_learner(plan, node_rows)
         if context.verbose:
-            say(plan.learner.description)
-        self.model_ = train(plan, forest, node_rows, context)
-        self.learner_ = plan.learner.description
+            say(described)
+        notes: list[str] = []
+        forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng, notes)
+        self.structure_ = "; ".join(notes) or None
+        if context.verbose and self.structure_:
+            say(self.structure_)
+        self.model_, self.calibration_ = train(plan, forest, node_rows, context)
+        if context.verbose:
+            say(f"calibration: {self.calibration_}")
+        self.learner_ = described
         return self
+
+    def _with_learner(self, plan: Plan, rows: Rows) -> tuple[Plan, str]:
+        """Choose the estimator if none is named; return the plan for it, and a description."""
+        if not self._is_to_choose():
+            return plan, plan.learner.description
+        choice = choose_learner(plan, rows)
+        self.estimator_, self.learner_nll_ = choice.estimator, choice.nll
+        return replace(plan, learner=choice.learner), f"{choice.learner.description}; {choice}"
 
     def _with_frame(self, plan: Plan, X: Any) -> tuple[Plan, Any]:
         """Give clones the categories of a data frame as the user gave them, and the trees their positions."""
@@ -114,7 +149,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
     def _validated(self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
         """Check the rows and set `classes_`."""
         check_indices(X)
-        X, y = validate_data(self, X, plain_labels(y), **self._accepted())
+        X, y = validate_data(self, self._numbered(X), plain_labels(y), **self._accepted())
         check_magnitude(X)
         if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
             check_classification_targets(y)
@@ -127,20 +162,45 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
             weight = row_weights(sample_weight, X.shape[0])
         return Rows(X, codes, self.classes_, weight)
 
+    def _for_frame(self, X: Any) -> Any:
+        """The base learner, told of the categorical columns of a data frame where it takes such."""
+        self.__dict__.pop("categories_", None)
+        find = getattr(self.base_estimator, "frame_categories", None)
+        if find is None or (categories := find(X)) is None:
+            return self.base_estimator
+        self.categories_ = categories
+        return clone(self.base_estimator).set_params(categorical_features=categories.positions.tolist())
+
+    def _numbered(self, X: Any) -> Any:
+        """A data frame with numbers for its categories."""
+        return self.categories_.numbered(X) if hasattr(self, "categories_") else X
+
     def _accepted(self) -> dict[str, Any]:
         """Kinds of X that the base learner takes, as arguments of `validate_data`."""
-        accepts = get_tags(self.base_estimator).input_tags
+        accepts = self._input_tags()
+        finite = "allow-nan" if accepts.allow_nan and self._is_to_choose() else not accepts.allow_nan
         return {
             "accept_sparse": "csr" if accepts.sparse else False,
             "dtype": input_dtypes(self.base_estimator),
             "order": "C",  # rows are what nodes and chunks take
             # clones look at the gaps of a data frame themselves
-            "ensure_all_finite": not (accepts.allow_nan or hasattr(self, "frame_columns_")),
+            "ensure_all_finite": finite and not hasattr(self, "frame_columns_"),
         }
+
+    def _input_tags(self) -> Any:
+        """Kinds of X that the base learner takes; before it is chosen, those that any candidate takes."""
+        accepts = get_tags(self.base_estimator).input_tags
+        if self._is_to_choose():
+            accepts.allow_nan = get_tags(boosted_trees()).input_tags.allow_nan
+        return accepts
+
+    def _is_to_choose(self) -> bool:
+        """True if the base learner is to be chosen, and is not yet."""
+        return not names_estimator(self) and self.learner == "auto" and not hasattr(self, "estimator_")
 
     @property
     def base_estimator(self) -> Any:
-        """The estimator trained at the nodes: `estimator`, or the default where that is None."""
+        """The estimator trained at the nodes: the one given, or the one chosen."""
         return base_estimator(self)
 
     def _nodes_get_weight(self, weight: FloatArray | None) -> bool:
@@ -196,27 +256,7 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         labels: LabelArray = self.classes_[self.model_.most_probable(X, self.n_jobs)]
         return labels
 
-    def predict_top_k(self, X: Matrix, k: int = 5) -> tuple[LabelArray, FloatArray]:
-        """The most probable classes of each row and their probabilities, the most probable first.
-
-        It holds no more than a few thousand rows of class probabilities at a time, however many rows there
-        are.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_rows, n_features)
-        k : int, default=5
-            How many; all of them where there are fewer classes.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_rows, k)
-        proba : ndarray of shape (n_rows, k)
-        """
-        k, X = check_whole(k, "k"), self.validated_rows(X)
-        codes, log_proba = self.model_.top_k(X, min(k, len(self.classes_)), self.n_jobs)
-        labels: LabelArray = self.classes_[codes]
-        return labels, np.exp(log_proba, out=log_proba)
+    # ------------------------------------------------------------------ report and files
 
     def report(
         self,
@@ -274,9 +314,28 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
         if hasattr(self, "frame_columns_"):
             X = self.frame_columns_.numbers(X)
         check_indices(X)
-        X = validate_data(self, X, reset=False, **self._accepted())
+        accepted = self._accepted()
+        if not self._is_valid(X, accepted):
+            X = validate_data(self, self._numbered(X), reset=False, **accepted)
         check_magnitude(X)
         return X
+
+    def _is_valid(self, X: Matrix, accepted: dict[str, Any]) -> bool:
+        """True if `validate_data` would return these rows as they are; it takes longer than most searches."""
+        if hasattr(self, "feature_names_in_") or getattr(X, "shape", None) is None or len(X.shape) != 2:
+            return False
+        if type(X) is np.ndarray:
+            values = X if X.flags.c_contiguous else None
+        else:
+            is_csr = accepted["accept_sparse"] and type(X) in (csr_array, csr_matrix)
+            values = X.data if is_csr and X.has_canonical_format else None
+        return (
+            values is not None
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and X.dtype in accepted["dtype"]
+            and bool(np.isfinite(values.sum()))
+        )
 
     # ------------------------------------------------------------------ fitted attributes
 
@@ -298,6 +357,28 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
 
     # ------------------------------------------------------------------ scikit-learn's protocols
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of `estimator` as ``estimator__C``; it must be named for that.
+
+        Parameters
+        ----------
+        **params
+            Values by name.
+
+        Returns
+        -------
+        self
+        """
+        inner = next((name for name in params if name.startswith("estimator__")), None)
+        given = params.get("estimator", self.estimator)
+        if inner is not None and (given is None or isinstance(given, str)):
+            raise ValueError(
+                f"{inner} cannot be set while estimator={given!r}, which leaves the base learner open; "
+                f"name one: {type(self).__name__}(LogisticRegression())."
+            )
+        super().set_params(**params)
+        return self
+
     def get_metadata_routing(self) -> MetadataRouter:
         """Route `sample_weight`: this estimator uses it, and passes it on where it is requested."""
         router = MetadataRouter(owner=self).add_self_request(self)
@@ -307,10 +388,17 @@ class DichotomyEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, Tre
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        accepts = get_tags(self.base_estimator).input_tags
+        accepts = self._input_tags()
         tags.input_tags.sparse = accepts.sparse
         tags.input_tags.allow_nan = accepts.allow_nan
         return tags
+
+    def _html_repr(self) -> str:
+        """HTML representation in notebooks: scikit-learn's, and the calibration of a fitted classifier."""
+        html: str = super()._html_repr()
+        if not self.__sklearn_is_fitted__():
+            return html
+        return f"{html}<p>Calibration: {escape(str(self.calibration_))}.</p>"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "learner_")

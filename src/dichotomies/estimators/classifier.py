@@ -41,12 +41,20 @@ class NestedDichotomyClassifier(DichotomyEstimator):
     node_C_ : ndarray of shape (n_nodes,)
         The penalty chosen at every node, where `estimator` is a `TunedLogisticRegression`; one row per fold
         with `average_folds`.
+    calibration_ : Calibration
+        The calibrators inside and outside, and the out-of-fold NLL of the pairs that were compared.
     model_ : FittedForest
         Everything that was fitted: the tree, the trained nodes and the calibrators.
     external_calibrator_ : MulticlassCalibrator or None
         The fitted external calibrator; None without one, and where no row could be held out for it.
     learner_ : str
-        How the nodes were trained and, where it was by clones, why.
+        How the nodes were trained and, where it was by clones or an estimator was chosen, why.
+    estimator_ : scikit-learn classifier
+        The estimator that was chosen; only where `estimator` names none.
+    learner_nll_ : dict of str to float
+        Out-of-fold NLL of every candidate for it, by name.
+    structure_ : str or None
+        Trees that were compared and why one was chosen; None where none were.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -60,13 +68,16 @@ class NestedDichotomyClassifier(DichotomyEstimator):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
     >>> from dichotomies import NestedDichotomyClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = NestedDichotomyClassifier(structure=[0, [1, 2]], external_calibration=None).fit(X, y)
+    >>> clf = NestedDichotomyClassifier(LogisticRegression(), [0, [1, 2]], random_state=0).fit(X, y)
+    >>> print(clf.calibration_)
+    none at the nodes, vector outside; out-of-fold NLL 0.085, best of 8 pairs (0.146 uncalibrated)
     >>> clf.predict_proba(X[[0, 60, 120]]).round(3)
-    array([[0.984, 0.016, 0.   ],
-           [0.055, 0.937, 0.008],
-           [0.   , 0.03 , 0.97 ]])
+    array([[1.   , 0.   , 0.   ],
+           [0.002, 0.998, 0.   ],
+           [0.   , 0.   , 1.   ]])
     """
 
     @property

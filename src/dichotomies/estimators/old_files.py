@@ -1,4 +1,4 @@
-"""Estimators from files of format 1, in which the fitted parts were attributes of their own."""
+"""Estimators from files of earlier versions, in which some of the fitted parts were other attributes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ from typing import Any
 
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.persistence.checks import check_value, expect
+from dichotomies.training.choice import Calibration, name_of
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
 
 
 def upgraded(state: dict[str, Any]) -> dict[str, Any]:
+    """Parameters and fitted attributes of today from those of any earlier version."""
+    state = _with_model(state)
+    if "model_" not in state or "calibration_" in state:
+        return state
+    internal, external = (name_of(state.get(f"{kind}_calibration")) for kind in ("internal", "external"))
+    return state | {"calibration_": Calibration(internal, external)}
+
+
+def _with_model(state: dict[str, Any]) -> dict[str, Any]:
     """Parameters and fitted attributes of today from those of format 1; others are returned unchanged."""
     if "ensemble" not in state:
         return state

@@ -60,3 +60,4 @@ def _use(estimator: Any, internal: str | None, X: Any, y: Any) -> None:
         estimator, "random", internal_calibration=internal, external_calibration=None, random_state=0
     )
     clf.fit(X, y).predict_proba(X)
+    clf.predict_top_k(X, 1, search="exact")

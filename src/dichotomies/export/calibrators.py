@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
-import numpy as np
-
 from dichotomies.calibrators.multiclass._rows import LOWEST
 from dichotomies.calibrators.multiclass.auto import AutoCalibration, NoCalibration
 from dichotomies.calibrators.multiclass.bias_temperature import BiasTemperatureScaling
@@ -15,7 +13,7 @@ from dichotomies.calibrators.multiclass.matrix import DirichletCalibration, Matr
 from dichotomies.calibrators.multiclass.temperature import TemperatureScaling
 from dichotomies.calibrators.multiclass.vector import VectorScaling, VectorScalingML
 from dichotomies.export.graph import Graph
-from dichotomies.export.interpolation import interpolated
+from dichotomies.export.interpolation import lines, piecewise
 
 
 def calibrated(calibrator: Any, graph: Graph, log_proba: str) -> str:
@@ -66,5 +64,4 @@ def _(calibrator: Any, graph: Graph, x: str) -> str:
 
 @scores.register
 def _(calibrator: IsotonicOneVsRest, graph: Graph, x: str) -> str:
-    is_line = np.ones(len(calibrator.curves_), dtype=bool)
-    return graph.apply("Log", interpolated(graph, x, calibrator.curves_, is_line))
+    return graph.apply("Log", piecewise(graph, x, [lines(*curve) for curve in calibrator.curves_]))

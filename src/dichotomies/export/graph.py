@@ -29,6 +29,10 @@ class Graph:
         self._constants.append(self._numpy.from_array(np.asarray(values, dtype), name))
         return name
 
+    def tensor(self, values: Any) -> Any:
+        """Array for an attribute of an operator."""
+        return self._numpy.from_array(np.asarray(values, np.float64))
+
     def apply(self, operator: str, *inputs: Any, **attributes: Any) -> str:
         """Add an operator; inputs are names of values, or arrays of floats."""
         name = f"{operator}_{len(self._nodes)}"

@@ -1,51 +1,73 @@
-"""Curves given by knots, as ONNX operators."""
+"""Curves made of pieces, as ONNX operators."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dichotomies._common.typing import BoolArray, FloatArray
+    from dichotomies._common.typing import FloatArray
     from dichotomies.export.graph import Graph
 
+#: Ascending knots, and the coefficients of the polynomial that begins at each, the constant first.
+Pieces = tuple["FloatArray", "FloatArray"]
 
-def interpolated(
-    graph: Graph, values: str, curves: Sequence[tuple[FloatArray, FloatArray]], is_line: BoolArray
-) -> str:
-    """Add the operators that apply a curve to each column of a matrix.
 
-    The knots at or below a value are counted; the last of them begins the line, or the step, of the value.
+def piecewise(graph: Graph, values: str, curves: Sequence[Pieces]) -> str:
+    """Add the operators that apply a piecewise polynomial to each column of a matrix.
+
+    The knots at or below a value are counted; the last of them begins the piece of the value, a polynomial in
+    the distance from the knot. Values below the first knot are read as that knot.
 
     Parameters
     ----------
-    curves : sequence of (positions, heights)
-        Knots of each column's curve, by ascending position.
-    is_line : (n_columns,)
-        True for curves that are linear between knots, False for steps; all are constant outside.
+    curves : sequence of (knots, coefficients)
+        Of each column: (n_knots,) and (n_knots, degree + 1).
     """
-    width = max(len(positions) for positions, _ in curves)
-    at, height = (np.stack([_padded(curve[i], width) for curve in curves]) for i in (0, 1))
-    is_knot = np.arange(width) < np.array([[len(positions)] for positions, _ in curves])
-    rise, run = (np.diff(each, axis=1, append=each[:, -1:]) for each in (height, at))
-    slope = np.divide(rise, run, out=np.zeros_like(rise), where=is_line[:, None] & (run > 0))
-    knots = np.where(is_knot, at, np.inf)[None]
-    reached = graph.apply("GreaterOrEqual", graph.apply("Unsqueeze", values, graph.indices([2])), knots)
+    width = max(len(knots) for knots, _ in curves)
+    at = np.stack([_padded(knots, width) for knots, _ in curves])
+    is_knot = np.arange(width) < np.array([[len(knots)] for knots, _ in curves])
+    compared = np.where(is_knot, at, np.inf)[None]
+    reached = graph.apply("GreaterOrEqual", graph.apply("Unsqueeze", values, graph.indices([2])), compared)
     numbers = graph.apply("Cast", reached, to=graph.type_of(np.int64))
     counted = graph.apply("ReduceSum", numbers, graph.indices([2]), keepdims=0)
     last = graph.apply("Max", graph.apply("Sub", counted, graph.indices(1)), graph.indices(0))
     place = graph.apply("Add", last, graph.indices(np.arange(len(curves)) * width))
-    begin, level, steepness = (_looked_up(graph, each, place) for each in (at, height, slope))
-    beyond = graph.apply("Max", graph.apply("Sub", values, begin), 0.0)
-    return graph.apply("Add", level, graph.apply("Mul", beyond, steepness))
+    begin = graph.apply("Gather", graph.constant(at.ravel()), place)
+    distance = graph.apply("Max", graph.apply("Sub", values, begin), 0.0)
+    degree = max(coefficients.shape[1] for _, coefficients in curves) - 1
+    result = ""
+    for power in range(degree, -1, -1):  # Horner's scheme
+        table = np.stack([_padded(_column(coefficients, power), width) for _, coefficients in curves])
+        found = graph.apply("Gather", graph.constant(table.ravel()), place)
+        result = graph.apply("Add", graph.apply("Mul", result, distance), found) if result else found
+    return result
+
+
+def lines(knots: FloatArray, heights: FloatArray) -> Pieces:
+    """Straight lines between knots, constant outside."""
+    rise, run = np.diff(heights, append=heights[-1:]), np.diff(knots, append=knots[-1:])
+    slope = np.divide(rise, run, out=np.zeros(len(knots)), where=run > 0)
+    return knots, np.column_stack([heights, slope])
+
+
+def cubics(knots: FloatArray, heights: FloatArray, slopes: FloatArray) -> Pieces:
+    """Cubics with these heights and slopes at the knots (Hermite interpolation), constant outside."""
+    width = np.where(np.diff(knots) > 0, np.diff(knots), 1.0)
+    rise = np.diff(heights) / width
+    second = (3 * rise - 2 * slopes[:-1] - slopes[1:]) / width
+    third = (slopes[:-1] + slopes[1:] - 2 * rise) / width**2
+    inner = np.column_stack([heights[:-1], slopes[:-1], second, third])
+    return knots, np.vstack([inner, [heights[-1], 0.0, 0.0, 0.0]])
 
 
 def _padded(values: FloatArray, width: int) -> FloatArray:
     return np.pad(values, (0, width - len(values)), mode="edge")
 
 
-def _looked_up(graph: Graph, table: Any, place: str) -> str:
-    return graph.apply("Gather", graph.constant(table.ravel()), place)
+def _column(coefficients: FloatArray, power: int) -> FloatArray:
+    has_it = power < coefficients.shape[1]
+    return coefficients[:, power] if has_it else np.zeros(len(coefficients))

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def to_onnx(clf: Any, *, dtype: npt.DTypeLike = np.float64) -> Any:
     """Convert a fitted classifier to ONNX: a model that other runtimes and languages execute.
 
-    All of it is exported: nodes, calibration of nodes and of classes, ensembles. Nodes may be linear
-    (logistic regression; multinomial, complement and Bernoulli naive Bayes) or Gaussian naive Bayes; others
-    raise an error. Computations are in double precision.
+    All of it is exported: nodes, calibration of nodes and of classes, ensembles. Nodes may be logistic
+    regression, naive Bayes or boosted trees on their fast paths; others raise an error. Computations are in
+    double precision, except the sums of boosted trees.
 
     Parameters
     ----------

@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._kernels.score_maps import AFFINE, BETA, LINEAR
+from dichotomies._kernels.score_maps import AFFINE, BETA, CUBIC, LINEAR, LINES, QUADRATIC, STEPS
 from dichotomies.export.graph import Graph
-from dichotomies.export.interpolation import interpolated
+from dichotomies.export.interpolation import Pieces, cubics, lines, piecewise
+from dichotomies.export.trees import boosted_log_odds
 from dichotomies.inference.scorers import AveragedScorer, CalibratedScorer, JoinedScorer
+from dichotomies.learners.boosting.trees import BoostedTrees
 from dichotomies.learners.logistic.tuned import TunedScorer
 from dichotomies.learners.naive_bayes.gaussian import GaussianNodes
 from dichotomies.learners.naive_bayes.learner import Binarised
 from dichotomies.learners.weights import DenseWeights, SparseWeights
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dichotomies.calibrators.binary import ScoreMaps
 
 
@@ -24,8 +28,8 @@ if TYPE_CHECKING:
 def log_odds(scorer: Any, graph: Graph, X: str) -> str:  # noqa: ARG001 - the arguments of all of them
     """Add the operators that give the log-odds of going left, (rows, n_nodes)."""
     raise TypeError(
-        f"Nodes of the kind {type(scorer).__name__} cannot be exported; logistic regression and naive Bayes "
-        "on their fast paths can."
+        f"Nodes of the kind {type(scorer).__name__} cannot be exported; logistic regression, naive Bayes "
+        "and boosted trees on their fast paths can."
     )
 
 
@@ -65,6 +69,11 @@ def _(scorer: Binarised, graph: Graph, X: str) -> str:
 
 
 @log_odds.register
+def _(scorer: BoostedTrees, graph: Graph, X: str) -> str:
+    return boosted_log_odds(scorer, graph, X)
+
+
+@log_odds.register
 def _(scorer: TunedScorer, graph: Graph, X: str) -> str:
     return log_odds(scorer.nodes, graph, X)
 
@@ -91,7 +100,7 @@ def _(scorer: CalibratedScorer, graph: Graph, X: str) -> str:
 def _mapped(maps: ScoreMaps, graph: Graph, scores: str) -> str:
     """Calibrated log-odds: each kind of map is applied to its own nodes, whose order is then restored."""
     parts, places = [], []
-    for kinds, apply in (([AFFINE], _affine), ([BETA], _beta), ([LINEAR, LINEAR + 1], _knots)):
+    for kinds, apply in _MAPS.items():
         few = np.flatnonzero(np.isin(maps.kinds, kinds))
         if len(few):
             parts.append(apply(maps, few, graph, graph.columns(scores, few)))
@@ -112,8 +121,52 @@ def _beta(maps: ScoreMaps, few: Any, graph: Graph, scores: str) -> str:
     return graph.apply("Add", graph.apply("Sub", up, down), c)
 
 
-def _knots(maps: ScoreMaps, few: Any, graph: Graph, scores: str) -> str:
-    ends = [slice(*maps.knot_offsets[k : k + 2]) for k in few]
-    curves = [(maps.knot_scores[own], maps.knot_probabilities[own]) for own in ends]
-    p = interpolated(graph, scores, curves, maps.kinds[few] == LINEAR)
+def _quadratic(maps: ScoreMaps, few: Any, graph: Graph, scores: str) -> str:
+    a, b, c = maps.parameters[few].T
+    low, high = (maps.knot_scores[maps.knot_offsets[few] + end] for end in (0, 1))
+    rate = np.divide(1.0, high - low, out=np.zeros(len(few)), where=high > low)
+    t = graph.apply("Mul", graph.apply("Sub", scores, low), rate)
+    inner = graph.apply("Clip", t, 0.0, 1.0)
+    rest = graph.apply("Sub", 1.0, inner)
+    up = graph.apply("Mul", graph.apply("Mul", inner, inner), b / 2)
+    down = graph.apply("Mul", graph.apply("Mul", rest, rest), a / 2)
+    below = graph.apply("Mul", graph.apply("Min", t, 0.0), a)
+    above = graph.apply("Mul", graph.apply("Max", graph.apply("Sub", t, 1.0), 0.0), b)
+    parabola = graph.apply("Add", graph.apply("Sub", up, down), c)
+    return graph.apply("Add", parabola, graph.apply("Add", below, above))
+
+
+def _curves(maps: ScoreMaps, few: Any, graph: Graph, scores: str) -> str:
+    """Log-odds of probabilities that are lines, steps or cubics between knots."""
+    p = piecewise(graph, scores, [_pieces(maps, k) for k in few])
     return graph.apply("Log", graph.apply("Div", p, graph.apply("Sub", 1.0, p)))
+
+
+def _pieces(maps: ScoreMaps, k: int) -> Pieces:
+    own = slice(*maps.knot_offsets[k : k + 2])
+    knots, values = maps.knot_scores[own], maps.knot_probabilities[own]
+    if maps.kinds[k] == CUBIC:
+        return cubics(knots[::2], values[::2], values[1::2])
+    return lines(knots, values) if maps.kinds[k] == LINEAR else (knots, values[:, None])
+
+
+def _straight(maps: ScoreMaps, few: Any, graph: Graph, scores: str) -> str:
+    """A line of the score from each knot up to the next."""
+    slopes, intercepts = [], []
+    for k in few:
+        own = slice(*maps.knot_offsets[k : k + 2])
+        knots, values = maps.knot_scores[own], maps.knot_probabilities[own]
+        slopes.append((knots[::2], values[::2, None]))
+        intercepts.append((knots[::2], values[1::2, None]))
+    steep = graph.apply("Mul", scores, piecewise(graph, scores, slopes))
+    return graph.apply("Add", steep, piecewise(graph, scores, intercepts))
+
+
+#: Functions by the kinds of maps that they apply.
+_MAPS: dict[tuple[int, ...], Callable[[ScoreMaps, Any, Graph, str], str]] = {
+    (AFFINE,): _affine,
+    (BETA,): _beta,
+    (LINEAR, STEPS, CUBIC): _curves,
+    (LINES,): _straight,
+    (QUADRATIC,): _quadratic,
+}

@@ -82,8 +82,11 @@ def chunk_rows(width: int) -> int:
 
 def in_chunks(width: int, n_rows: int, work: Callable[[slice], None], n_jobs: int | None = None) -> None:
     """Call `work` with the rows of each chunk, in any order and from several threads."""
-    chunks = [(rows,) for rows in row_slices(n_rows, chunk_rows(width))]
-    run(work, chunks, n_jobs=n_jobs, shared_memory=True)
+    if n_rows == 1:  # a service's request: limiting BLAS to one thread would take longer than the work
+        work(slice(0, 1))
+    else:
+        chunks = [(rows,) for rows in row_slices(n_rows, chunk_rows(width))]
+        run(work, chunks, n_jobs=n_jobs, shared_memory=True)
 
 
 def for_each_chunk(

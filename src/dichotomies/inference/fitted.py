@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from dichotomies._kernels.composition import implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
 from dichotomies.inference.composition import class_log_proba, in_chunks
 from dichotomies.inference.pooling import POOLINGS
+from dichotomies.inference.search import TreeSearch
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Optional, Part, Size, Such
@@ -85,6 +87,13 @@ class FittedForest:
             return self.scorer
         return ImpliedScorer(self.tree, replace(self, external=None))
 
+    @cached_property
+    def search(self) -> TreeSearch | None:
+        """Search for the most probable classes; None for several trees, or calibrators without bounds."""
+        if len(self.forest.trees) > 1 or self.members:
+            return None
+        return TreeSearch.of(self.tree, self.scorer, self.external)
+
     # ------------------------------------------------------------------ class probabilities of a chunk
 
     def log_proba(self, X: Matrix, out: FloatArray | None = None) -> FloatArray:
@@ -120,7 +129,7 @@ class FittedForest:
             else:
                 out[rows] = self.log_proba(X[rows])
 
-        self._in_chunks(X, predict, n_jobs)
+        self.in_chunks(X, predict, n_jobs)
         return out
 
     def log_proba_by_tree(self, X: Matrix, n_jobs: int | None = None) -> FloatArray:
@@ -133,36 +142,24 @@ class FittedForest:
             for t in range(len(out)):
                 out[t, rows] = self._of_tree(t, log_odds)
 
-        self._in_chunks(X, predict, n_jobs)
+        self.in_chunks(X, predict, n_jobs)
         return out
 
     def most_probable(self, X: Matrix, n_jobs: int | None = None) -> IntArray:
         """Code of the most probable class of each row."""
         best = np.empty(X.shape[0], dtype=np.intp)
+        search = self.search if self.search is not None and self.search.pays(1, X.shape[0]) else None
 
         def predict(rows: slice) -> None:
-            best[rows] = self.log_proba(X[rows]).argmax(axis=1)
+            if search is None:
+                best[rows] = self.log_proba(X[rows]).argmax(axis=1)
+            else:
+                best[rows] = search.best(X[rows], 1).codes[:, 0]
 
-        self._in_chunks(X, predict, n_jobs)
+        self.in_chunks(X, predict, n_jobs)
         return best
 
-    def top_k(self, X: Matrix, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
-        """Codes and log-probabilities of each row's `k` most probable classes, the most probable first.
-
-        Of equally probable classes the one with the lower code comes first, as in `most_probable`.
-        """
-        codes = np.empty((X.shape[0], k), dtype=np.intp)
-        best = np.empty((X.shape[0], k))
-
-        def predict(rows: slice) -> None:
-            log_proba = self.log_proba(X[rows])
-            codes[rows] = _largest(log_proba, k)
-            best[rows] = np.take_along_axis(log_proba, codes[rows], axis=1)
-
-        self._in_chunks(X, predict, n_jobs)
-        return codes, best
-
-    def _in_chunks(self, X: Matrix, predict: Callable[[slice], None], n_jobs: int | None) -> None:
+    def in_chunks(self, X: Matrix, predict: Callable[[slice], None], n_jobs: int | None) -> None:
         """Predict chunk by chunk: no more than a chunk of probabilities per worker is held at a time."""
         is_single = len(self.forest.trees) == 1
         width = self.forest.n_different if is_single else self.forest.n_different + 2 * self.n_classes
@@ -184,15 +181,6 @@ class ImpliedScorer:
         tree = self.tree
         return implied_log_odds(self.model.log_proba(X), tree.left, tree.right, tree.leaf_order)
 
-
-def _largest(values: FloatArray, k: int) -> IntArray:
-    """Places of the `k` largest values of each row, in descending order; equals in their order."""
-    if k < values.shape[1]:
-        least = np.partition(values, -k, axis=1)[:, -k, None]  # of those that are wanted
-        # all above it, and as many of those equal to it as there is room for, in their order
-        rank = np.where(values > least, 0, np.where(values == least, 1, 2)).astype(np.int8)
-        places = np.argsort(rank, axis=1, kind="stable")[:, :k]
-    else:
-        places = np.broadcast_to(np.arange(values.shape[1]), values.shape)
-    order = np.argsort(-np.take_along_axis(values, places, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(places, order, axis=1)
+    def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
+        return self.log_odds(X)[rows, nodes]

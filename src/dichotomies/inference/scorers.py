@@ -15,15 +15,27 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Part, check_value, expect
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from dichotomies._common.typing import FloatArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, Matrix
     from dichotomies.learners import Scorer
 
 
 #: What more extreme log-odds are read as where nodes are calibrated. Naive Bayes can answer with log-odds of
 #: a billion; a slope fitted to those would leave nothing of the differences that matter.
 MOST_LOG_ODDS = 200.0
+
+
+class GivenScores:
+    """Log-odds that were computed before and are given in place of the features."""
+
+    def log_odds(self, X: FloatArray) -> FloatArray:
+        """Return a copy of the log-odds."""
+        return X.copy()
+
+    def pair_log_odds(self, X: FloatArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Log-odds of row ``rows[i]`` at node ``nodes[i]``."""
+        return X[rows, nodes]
 
 
 @savable("calibrated-scorer", scorer=SCORER, maps=Part(ScoreMaps, n_maps="n_nodes"), bound=Real)
@@ -48,6 +60,11 @@ class CalibratedScorer:
         self.maps.apply(scores)
         return scores
 
+    def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Calibrated log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
+        scores = np.clip(self.scorer.pair_log_odds(X, rows, nodes), -self.bound, self.bound)
+        return self.maps.apply_pairs(scores, nodes)
+
 
 @savable("averaged-scorer", members=Each(SCORER))
 @dataclass(frozen=True)
@@ -58,13 +75,21 @@ class AveragedScorer:
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of the mean probability of going left for each row at each node."""
-        scores = self.members[0].log_odds(X)
-        left, right = log_expit(scores), log_expit(-scores)
-        for member in self.members[1:]:
-            scores = member.log_odds(X)
-            np.logaddexp(left, log_expit(scores), out=left)
-            np.logaddexp(right, log_expit(-scores), out=right)
-        return np.subtract(left, right, out=left)
+        return _averaged(member.log_odds(X) for member in self.members)
+
+    def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Log-odds of the mean probability of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
+        return _averaged(member.pair_log_odds(X, rows, nodes) for member in self.members)
+
+
+def _averaged(members: Iterator[FloatArray]) -> FloatArray:
+    """Log-odds of the mean probability, from each member's log-odds."""
+    scores = next(members)
+    left, right = log_expit(scores), log_expit(-scores)
+    for scores in members:
+        np.logaddexp(left, log_expit(scores), out=left)
+        np.logaddexp(right, log_expit(-scores), out=right)
+    return np.subtract(left, right, out=left)
 
 
 @savable("joined-scorer", parts=Each(object, "n_parts"), sizes=Each(int, "n_parts"))
@@ -89,6 +114,17 @@ class JoinedScorer:
         for part, size in zip(self.parts, self.sizes, strict=True):
             out[:, begin : begin + size] = part.log_odds(X)
             begin += size
+        return out
+
+    def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
+        out = np.empty(len(rows))
+        ends = np.cumsum(self.sizes)
+        which = np.searchsorted(ends, nodes, side="right")
+        for p in np.unique(which).tolist():
+            mine = np.flatnonzero(which == p)
+            own = nodes[mine] - (ends[p] - self.sizes[p])
+            out[mine] = self.parts[p].pair_log_odds(X, rows[mine], own)
         return out
 
     def check_relations(self, names: dict[str, Any]) -> None:

@@ -28,9 +28,12 @@ class Scorer(Protocol):
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row at each node, shape (n_rows, n_nodes), a fresh array."""
 
+    def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``, shape (n_pairs,)."""
+
 
 class NodeScorer(Scorer, Protocol):
-    """Trained nodes of a tree, which can also score single pairs of row and node.
+    """Trained nodes of a tree.
 
     Attributes
     ----------
@@ -41,9 +44,6 @@ class NodeScorer(Scorer, Protocol):
 
     @property
     def is_trained(self) -> BoolArray: ...  # noqa: D102
-
-    def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
-        """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``, shape (n_pairs,)."""
 
 
 #: Declaration of a scorer that is part of another object; see `dichotomies.persistence.checks`.
@@ -95,7 +95,10 @@ class Learner(ABC):
     #: True if scores are log-odds; False if they are of any scale.
     gives_probabilities = True
 
-    #: True if a node's model depends on the rows of that node alone.
+    #: True if it gives what one clone per node gives, to which rows of other nodes mean nothing.
+    equals_clones = True
+
+    #: True if a node's model does not depend on the rest of the tree.
     nodes_are_independent = True
 
     #: True if training takes microseconds per row and node, so that comparing several trees is cheap.

@@ -11,12 +11,14 @@ from scipy.sparse import csr_array
 
 from dichotomies._common.chunks import rows_within
 from dichotomies._kernels.compile import csr_arrays, is_small
+from dichotomies._kernels.search.node_scores import DenseNodes, SparseNodes
 from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Offsets
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
+    from dichotomies.tree import ClassTree
 
 #: A feature is common if it has entries at a fraction ``1 / _COMMON_PART`` of the nodes. Common features are
 #: stored densely, as many as fit into `_COMMON_BYTES`.
@@ -58,6 +60,14 @@ class DenseWeights:
         out = np.empty(len(rows))
         dense_pairs.when(is_small(len(rows), 1e-8 * len(rows) * X.shape[1]))(X, *given, out)
         return out
+
+    def search_nodes(self, tree: ClassTree) -> DenseNodes:  # noqa: ARG002 - as `SparseWeights`
+        """The nodes in the form that searching takes."""
+        return DenseNodes(self.intercept, self.weights)
+
+    def search_rows(self, X: Matrix) -> tuple[Any, ...] | None:
+        """Rows in the form that searching takes; None if they are sparse."""
+        return (X,) if isinstance(X, np.ndarray) else None
 
 
 @savable(
@@ -112,6 +122,14 @@ class SparseWeights:
         sparse_pairs.when(small)(*given, out)
         return out
 
+    def search_nodes(self, tree: ClassTree) -> SparseNodes:
+        """The nodes in the form that searching takes: a copy of the entries, in another order."""
+        return _entries_along(tree, self)
+
+    def search_rows(self, X: Matrix) -> tuple[Any, ...]:
+        """Rows in the form that searching takes."""
+        return csr_arrays(_as_sparse(X))
+
     @cached_property
     def _common(self) -> tuple[IntArray, FloatArray]:
         """Row of each common feature in a dense matrix (-1 for others), and that matrix."""
@@ -136,3 +154,38 @@ class SparseWeights:
 def _as_sparse(X: Matrix) -> Any:
     """Convert rows to CSR; a model trained on sparse rows may predict dense ones."""
     return csr_array(X) if isinstance(X, np.ndarray) else X
+
+
+def _entries_along(tree: ClassTree, weights: SparseWeights) -> SparseNodes:
+    """Reorder the entries as `SparseNodes` has them; nodes that lack one get an entry of 0."""
+    n_features, n_nodes = len(weights.feature_offsets) - 1, tree.n_nodes
+    by_place = np.lexsort((-tree.stop, tree.start))  # pre-order
+    place = np.empty(n_nodes, dtype=np.int64)
+    place[by_place] = np.arange(n_nodes)
+    key, value = _by_place(weights, place)
+    above = np.where(tree.parent < 0, 0, place[tree.parent])[by_place]  # of the node at each place
+    missing = key
+    while len(missing := _absent(missing - missing % n_nodes + above[missing % n_nodes], key)):
+        order = np.argsort(np.append(key, missing), kind="stable")
+        key, value = np.append(key, missing)[order], np.append(value, np.zeros(len(missing)))[order]
+    end_of_left = key + (tree.split - tree.start)[by_place[key % n_nodes]]
+    n_left = np.searchsorted(key, end_of_left) - np.arange(1, len(key) + 1)
+    offsets = np.searchsorted(key, np.arange(n_features + 1) * n_nodes)
+    entries = np.column_stack([value, n_left]).ravel()
+    return SparseNodes(weights.intercept, weights.background, offsets, entries)
+
+
+def _by_place(weights: SparseWeights, place: IntArray) -> tuple[IntArray, FloatArray]:
+    """Sorted keys ``feature * n_nodes + place of the node`` of all entries, and their values."""
+    shape = len(weights.feature_offsets) - 1, len(place)
+    matrix = csr_array((weights.value.copy(), place[weights.node], weights.feature_offsets), shape)
+    matrix.sort_indices()
+    feature = np.repeat(np.arange(shape[0]), np.diff(matrix.indptr))
+    key: IntArray = feature * shape[1] + matrix.indices
+    return key, matrix.data.astype(np.float64, copy=False)
+
+
+def _absent(wanted: IntArray, keys: IntArray) -> IntArray:
+    """Different keys that are wanted and not among the sorted ones."""
+    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.unique(wanted[keys[found] != wanted] if len(keys) else wanted)

@@ -40,7 +40,16 @@ class Form(Protocol):
 
 
 class Fields:
-    """Form of dataclasses: their fields, without cached properties."""
+    """Form of dataclasses: their fields, without cached properties.
+
+    Parameters
+    ----------
+    upgrade : callable, optional
+        Converts the fields in files of earlier versions to those of today.
+    """
+
+    def __init__(self, upgrade: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> None:
+        self.upgrade = upgrade
 
     def state(self, obj: Any) -> dict[str, Any]:
         """Return the fields."""
@@ -48,7 +57,7 @@ class Fields:
 
     def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
         """Call the constructor."""
-        return cls(**state)
+        return cls(**(state if self.upgrade is None else self.upgrade(state)))
 
 
 class Parts:

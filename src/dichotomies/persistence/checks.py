@@ -27,6 +27,7 @@ _KINDS: dict[str, tuple[type[np.generic], ...]] = {
     "int8": (np.int8,),
     "boolean": (np.bool_,),
     "byte": (np.uint8,),
+    "unsigned": (np.uint8, np.uint16, np.uint32),
     "string": (np.str_,),
 }
 _DECLARED: dict[type, dict[str, Declaration]] = {}

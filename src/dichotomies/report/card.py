@@ -37,8 +37,9 @@ def facts(measured: Measurements) -> list[tuple[str, str]]:
         *_pool(clf),
         ("Estimator at each node", _text(clf.base_estimator)),
         ("Training", clf.learner_),
-        ("Internal calibration", _text(clf.internal_calibration)),
+        ("Internal calibration", clf.calibration_.internal),
         ("External calibration", _external(clf)),
+        *([("Choice of calibration", str(clf.calibration_))] if clf.calibration_.nll else []),
         ("Intervals", intervals),
         ("Software", ", ".join([f"Python {platform.python_version()}", *_versions()])),
     ]
@@ -81,9 +82,9 @@ def _pool(clf: Any) -> list[tuple[str, str]]:
 
 
 def _external(clf: Any) -> str:
-    if clf.external_calibration is not None and clf.external_calibrator_ is None:
-        return f"none: no row could be held out for {_text(clf.external_calibration)}"
-    return _text(clf.external_calibration)
+    if clf.calibration_.external != "none" and clf.external_calibrator_ is None:
+        return f"none: no row could be held out for {clf.calibration_.external}"
+    return str(clf.calibration_.external)
 
 
 def _text(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
 from dichotomies.report import card, data, listings, summary
 from dichotomies.report.acceptance import acceptance_data, acceptance_rows
+from dichotomies.report.answers import answer_rows
 from dichotomies.report.words import name_of, plural
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def content_of(measured: Measurements, examples: Sequence[Any] | None, created: 
         "tiles": summary.tiles(measured),
         "bands": summary.band_rows(bands),
         "acceptance": acceptance_rows(measured),
+        "answers": answer_rows(measured.answers),
         "ledger_text": summary.ledger_text(measured),
         "search_hint": name_of(names[0])[:24],
         "classes": listings.worst_classes(measured),

@@ -10,6 +10,7 @@ import numpy as np
 from dichotomies.diagnostics import class_calibration, confused_pairs, depth_cuts, ledger
 from dichotomies.metrics import evaluate
 from dichotomies.metrics.binning import sums_by_index
+from dichotomies.report.answers import measure_answers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, Matrix
     from dichotomies.diagnostics import ClassCalibration, ConfusedPairs, DepthCuts, Ledger
     from dichotomies.metrics import Evaluation, RowFacts
+    from dichotomies.report.answers import Answers
     from dichotomies.tree import ClassTree
 
 _PAIRS = 20
@@ -40,6 +42,8 @@ class Measurements:
         Calibration class by class.
     pairs : ConfusedPairs
         The most confused pairs.
+    answers : list of Answers
+        Answers as deep as the evidence, for several confidences and coverages.
     """
 
     clf: Any
@@ -48,6 +52,7 @@ class Measurements:
     cuts: DepthCuts
     classes: ClassCalibration
     pairs: ConfusedPairs
+    answers: list[Answers]
 
     @property
     def tree(self) -> ClassTree:
@@ -77,11 +82,13 @@ class Measurements:
 def measure(clf: Any, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Measurements:
     """Evaluate the classifier on the rows, once for each part of the report."""
     book = ledger(clf, X, y, sample_weight=sample_weight)  # first: it raises if clf is not a nested dichotomy
+    evaluation = evaluate(clf, X, y, sample_weight=sample_weight)
     return Measurements(
         clf=clf,
-        evaluation=evaluate(clf, X, y, sample_weight=sample_weight),
+        evaluation=evaluation,
         book=book,
         cuts=depth_cuts(clf, X, y, sample_weight=sample_weight),
         classes=class_calibration(clf, X, y, sample_weight=sample_weight),
         pairs=confused_pairs(clf, X, y, _PAIRS, by="errors", sample_weight=sample_weight),
+        answers=measure_answers(clf, X, book.tree.classes[evaluation.facts.codes], evaluation.facts.weight),
     )

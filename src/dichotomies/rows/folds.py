@@ -11,6 +11,20 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, IntArray
 
 
+#: Rows up to which there are more folds: training is quick, and models of the folds are closer to the final.
+_FEW_ROWS, _FOLDS, _FOLDS_OF_FEW = 1_000, 3, 5
+
+
+def fold_count(n_rows: int, n_classes: int) -> int:
+    """Number of folds for so many rows: 5, or 3 beyond 1,000 rows; no more than a class has rows on average.
+
+    With more folds than rows of a class, models of the folds would miss a row of some classes only, those of
+    the rows that they are to score.
+    """
+    folds = _FOLDS_OF_FEW if n_rows <= _FEW_ROWS else _FOLDS
+    return max(2, min(folds, n_rows // n_classes))
+
+
 def fold_of_rows(codes: IntArray, cv: Any, rng: Any) -> IntArray:
     """The fold of each row.
 

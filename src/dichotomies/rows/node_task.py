@@ -139,7 +139,7 @@ class NodeTask:
         """Scores of `own_pairs`, with sides and weights: one segment for each node."""
         pairs = self.own_pairs()
         weight = None if self.rows.weight is None else self.rows.weight[pairs.rows]
-        return Segments(scores, pairs.is_left, pairs.offsets, weight)
+        return Segments(scores, pairs.is_left, pairs.offsets, weight, self.depth)
 
     def prepared(self) -> NodeTask:
         """Itself, with the index computed, so that workers do not each compute it."""

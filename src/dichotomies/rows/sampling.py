@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 _ROWS_AT_A_TIME = 4_096
 
 
+def stratified(codes: IntArray, among: IntArray, most: int, rng: Any) -> IntArray:
+    """All of the row numbers in `among`, or a sample of at most so many, stratified by class."""
+    if len(among) <= most:
+        return among
+    chosen: IntArray = among[fold_of_rows(codes[among], -(-len(among) // most), rng) == 0]
+    return chosen
+
+
 def sample_in_folds(rows: Rows, max_rows: int, n_folds: int, rng: Any, *, whole_classes: bool) -> Rows:
     """Draw at most about `max_rows` different rows and divide them into folds.
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._common.weights import LEAST_WEIGHT, MOST_ROWS, bounded_counts
 from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.score_maps import losses, segment_sums
+from dichotomies._kernels.score_maps import FARTHEST, losses, segment_sums
 from dichotomies._kernels.sorting import sort_segments
 
 if TYPE_CHECKING:
@@ -23,13 +24,16 @@ class Segments:
     Parameters
     ----------
     scores : array of shape (n,)
-        Finite scores; log-odds of the positive side if the scorer provides them.
+        Finite scores; log-odds of the positive side if the scorer provides them. Beyond ±1e100 they are read
+        as ±1e100.
     targets : boolean array of shape (n,)
         True for rows on the positive side; at a node of a tree, the left one.
     offsets : integer array of shape (m + 1,)
         Node k's rows are ``offsets[k]`` up to, not including, ``offsets[k + 1]``.
     weights : array of shape (n,), optional
         Weights >= 0 of the rows: weight 2 is equivalent to two copies of the row.
+    groups : integer array of shape (m,), optional
+        Groups of nodes from 0 on, such as their depths, for calibrators that fit all nodes together.
 
     Examples
     --------
@@ -43,9 +47,10 @@ class Segments:
     targets: BoolArray
     offsets: IntArray
     weights: FloatArray | None = None
+    groups: IntArray | None = None
 
     def __post_init__(self) -> None:
-        self._set("scores", np.ascontiguousarray(self.scores, dtype=np.float64))
+        self._set("scores", bounded(np.ascontiguousarray(self.scores, dtype=np.float64)))
         self._set("targets", np.ascontiguousarray(self.targets, dtype=np.bool_))
         self._set("offsets", np.ascontiguousarray(self.offsets, dtype=np.intp))
         if self.weights is not None:
@@ -79,6 +84,14 @@ class Segments:
         return np.ones(len(self.scores)) if self.weights is None else self.weights
 
     @cached_property
+    def counts(self) -> FloatArray:
+        """The weight of each row, scaled in segments where weights are huge or tiny: see `bounded_counts`."""
+        if self.weights is None or _are_usual(self.weights, self.longest):
+            return self.row_weights
+        parts = np.split(self.row_weights, self.offsets[1:-1])
+        return np.concatenate([bounded_counts(part) for part in parts])
+
+    @cached_property
     def n_rows(self) -> IntArray:
         """Number of rows with positive weight in each segment."""
         return self.count(self.row_weights > 0)
@@ -99,11 +112,25 @@ class Segments:
         """Return the same segments with only the rows where `rows` is True."""
         offsets = np.concatenate([[0], np.cumsum(self.count(rows))])
         weights = None if self.weights is None else self.weights[rows]
-        return Segments(self.scores[rows], self.targets[rows], offsets, weights)
+        return Segments(self.scores[rows], self.targets[rows], offsets, weights, self.groups)
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Return the weighted sum of `values`, one per row, over each segment."""
         return segment_sums(values, self.row_weights, self.offsets)
+
+
+def _are_usual(weights: FloatArray, longest: int) -> bool:
+    """Return True if no segment's weights need scaling."""
+    positive = weights[weights > 0.0]
+    return bool(
+        positive.max(initial=0.0) <= MOST_ROWS / max(longest, 1) and positive.min(initial=1.0) >= LEAST_WEIGHT
+    )
+
+
+def bounded(scores: FloatArray) -> FloatArray:
+    """Return the scores, those beyond ±1e100 replaced; the same array if there are none."""
+    far = len(scores) > 0 and max(scores.max(), -scores.min()) > FARTHEST
+    return np.clip(scores, -FARTHEST, FARTHEST) if far else scores
 
 
 def row_nll(log_odds: FloatArray, segments: Segments) -> FloatArray:

@@ -50,6 +50,10 @@ class Agglomerative(Structure):
         """Return the number of classes that go left, given the merge heights between neighbouring leaves."""
         return balanced_boundary(heights, check_balance(self.balance))
 
+    def _first_by_two_means(self, n_classes: int) -> float | None:
+        """Balance of the 2-means split of a set too large to be clustered; None for others."""
+        return 1.0 if 4 * n_classes * (n_classes - 1) > _DISTANCE_BYTES else None
+
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
         classes = class_points(task, self.metric)
         height_after = np.full(
@@ -57,12 +61,13 @@ class Agglomerative(Structure):
         )  # merge height to the right of a class, by class code
 
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
-            if 4 * len(codes) * (len(codes) - 1) > _DISTANCE_BYTES:
+            balance = self._first_by_two_means(len(codes))
+            if balance is not None:
                 preference = two_means(classes.points[codes])
                 return (
                     split_in_half(codes)
                     if preference is None
-                    else split_within_bounds(codes, preference, 1.0)
+                    else split_within_bounds(codes, preference, balance)
                 )
             if np.isnan(height_after[codes[:-1]]).any():
                 row, heights = dendrogram(classes.points[codes], self._method)
@@ -151,6 +156,10 @@ class Single(Agglomerative):
     ----------
     metric : "auto", "raw", "within" or "cosine", default="auto"
         Distance between centroids; see "2-means".
+    max_classes : int, default=None
+        Divide the classes by 2-means into sets of at most so many first, and these by single linkage: a part
+        of the gain at a small part of the cost, since only the lower part of the tree is deep. None for
+        single linkage of all classes.
 
     References
     ----------
@@ -168,8 +177,14 @@ class Single(Agglomerative):
 
     _method = "single"
 
-    def __init__(self, metric: str = "auto") -> None:
+    def __init__(self, metric: str = "auto", max_classes: int | None = None) -> None:
         self.metric = metric
+        self.max_classes = max_classes
+
+    def _first_by_two_means(self, n_classes: int) -> float | None:
+        if self.max_classes is not None and n_classes > max(self.max_classes, 1):
+            return 0.0
+        return super()._first_by_two_means(n_classes)
 
     def _n_left(self, heights: FloatArray) -> int:
         return highest_boundary(heights, 1)

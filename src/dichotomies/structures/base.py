@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -37,11 +37,20 @@ class TreeJudge(Protocol):
     @property
     def is_quick(self) -> bool: ...
 
-    def __call__(self, tree: ClassTree, *, max_rows: int, seed: int, whole_classes: bool = False) -> float:
+    def __call__(
+        self,
+        tree: ClassTree,
+        *,
+        max_rows: int,
+        seed: int,
+        whole_classes: bool = False,
+        calibrated: bool = False,
+    ) -> float:
         """Mean out-of-fold NLL of the tree on at most about `max_rows` rows; the same for the same seed.
 
         Rows are sampled from every class in proportion or, with `whole_classes`, all rows of a subset of the
-        classes are taken, and the tree is restricted to that subset.
+        classes are taken, and the tree is restricted to that subset. `calibrated` NLLs are, as far as that is
+        cheap, those after the calibration that is planned.
         """
 
 
@@ -55,10 +64,13 @@ class GrowingTask:
         Features (None where only classes are counted), classes and weights.
     judge : TreeJudge or None
         Scores trees with the base learner that will be trained on them; None without a base learner.
+    notes : list of str
+        Sentences about choices made, for the user; structures add to it.
     """
 
     rows: Rows
     judge: TreeJudge | None = None
+    notes: list[str] = field(default_factory=list)
 
     @property
     def features(self) -> Matrix:

@@ -249,6 +249,13 @@ class TableModel:
         order = np.argsort(-log_proba, axis=1, kind="stable")[:, :k]
         return self.classes_[order], np.exp(np.take_along_axis(log_proba, order, axis=1))
 
+    def answer(self, table: Table, method: str, *arguments: Any, **named: Any) -> Any:
+        """Call a method of the classifier with the feature matrix of some rows."""
+        if not hasattr(self.classifier, method):
+            raise TypeError(f"A {type(self.classifier).__name__} has no {method}; a nested dichotomy has.")
+        with self.columns_in_order():
+            return getattr(self.classifier, method)(self.matrix(table), *arguments, **named)
+
     @staticmethod
     @contextmanager
     def columns_in_order() -> Iterator[None]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dichotomies.calibrators.binary import ScoreMaps, cross_fitted_nll, segment_nll
-from dichotomies.inference.scorers import MOST_LOG_ODDS, AveragedScorer, CalibratedScorer
+from dichotomies.calibrators.binary.auto import Auto
+from dichotomies.inference.scorers import MOST_LOG_ODDS, AveragedScorer, CalibratedScorer, GivenScores
 from dichotomies.learners import Wanted
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ class CrossFit:
         Parameters
         ----------
         wanted : Wanted
-            Results that will be used; `final_scorer` needs `wanted_by`, `fold_scorer` also
-            `Wanted.MEMBERS`, `node_nll` only `Wanted.SCORES`.
+            Results that will be used; all need `wanted_by`, `fold_scorer` also `Wanted.MEMBERS`.
         """
         return cls(plan, task, plan.learner.cross_fit(task, wanted, context))
 
@@ -67,12 +67,13 @@ class CrossFit:
     def node_nll(self) -> FloatArray:
         """Sum of the out-of-fold NLLs of each node's own rows, with internal calibration if planned.
 
-        A missing score counts as log-odds of 0. The NLL of a node with rows on one side only is 0.
+        A missing score counts as log-odds of 0. The NLL of a node with rows on one side only is 0. A
+        calibration that is still to be chosen, for the whole tree, is left out.
         """
         scores = np.nan_to_num(self.out_of_fold.scores, nan=0.0, posinf=np.inf, neginf=-np.inf)
         segments = replace(self.out_of_fold, scores=scores)
         calibrator = self.plan.internal_calibration
-        if calibrator is None:
+        if calibrator is None or isinstance(calibrator, Auto):
             nll = segment_nll(segments.scores, segments)
         else:
             nll = cross_fitted_nll(calibrator, segments)
@@ -96,15 +97,22 @@ class CrossFit:
         """Nodes which, with their calibrators, were fitted without the rows of a fold."""
         return self._calibrated(self.fitted.members[fold], self._fold != fold)
 
+    def recalibrated(self, log_odds: FloatArray, calibrator: BinaryCalibrator, fold: int) -> FloatArray:
+        """Log-odds of a fold's rows by its member, as `fold_scorer` gives them with this calibrator."""
+        return self._with_maps(GivenScores(), calibrator, self._fold != fold).log_odds(log_odds)
+
     def _calibrated(self, scorer: NodeScorer, kept: BoolArray | None = None) -> Scorer:
+        calibrator = self.plan.internal_calibration
+        return scorer if calibrator is None else self._with_maps(scorer, calibrator, kept)
+
+    def _with_maps(
+        self, scorer: Scorer, calibrator: BinaryCalibrator, kept: BoolArray | None
+    ) -> CalibratedScorer:
         """Nodes with maps fitted on all out-of-fold scores, or on those in `kept`.
 
         Missing scores are left out: they come from members that answer with a constant, which is no evidence
         about the model to be calibrated.
         """
-        calibrator = self.plan.internal_calibration
-        if calibrator is None:
-            return scorer
         known = ~np.isnan(self.out_of_fold.scores)
         segments = self.out_of_fold.take(known if kept is None else known & kept)
         return CalibratedScorer(scorer, self.maps(calibrator, segments), self._bound)
@@ -126,10 +134,13 @@ class CrossFit:
 
 
 def wanted_by(plan: Plan) -> Wanted:
-    """Results of cross-fitting that `CrossFit.final_scorer` needs."""
+    """Results of cross-fitting that the plan needs, or the choice of its calibration."""
+    if plan.chooses:
+        return Wanted.SCORES | Wanted.MEMBERS | Wanted.FULL
+    wanted = Wanted.MEMBERS if plan.calibrates_outside else Wanted(0)
     if plan.internal_calibration is None:
-        return Wanted.FULL
-    return Wanted.SCORES | (Wanted.MEMBERS if plan.average_folds else Wanted.FULL)
+        return wanted | Wanted.FULL
+    return wanted | Wanted.SCORES | (Wanted.MEMBERS if plan.average_folds else Wanted.FULL)
 
 
 def largest_gains(calibrator: BinaryCalibrator, segments: Segments, share: float) -> BoolArray:

@@ -11,11 +11,12 @@ from sklearn.base import clone
 from dichotomies._common.chunks import rows_within
 from dichotomies.inference.pooling import POOLINGS
 from dichotomies.rows.folds import fold_of_rows
+from dichotomies.rows.sampling import stratified
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dichotomies._common.typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray, IntArray, Matrix
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
     from dichotomies.inference.fitted import FittedForest
     from dichotomies.rows import Rows
@@ -29,40 +30,44 @@ _CALIBRATION_FOLDS = 3
 
 
 class Unseen(NamedTuple):
-    """Row numbers, and a model without external calibration that was not trained on these rows."""
+    """Row numbers, a model without external calibration that was not trained on them, and what it reads."""
 
     rows: IntArray
     model: FittedForest
+    features: Matrix
 
 
 def calibration_sample(plan: Plan, forest: Forest, rows: Rows, among: IntArray, rng: Any) -> IntArray:
     """All of the row numbers in `among`, or a stratified sample whose class probabilities fit into memory."""
     n_kept = 1 if plan.member_calibration is None else len(forest.trees)
-    limit = rows_within(_CALIBRATION_BYTES, forest.n_classes * n_kept, itemsize=4)
-    if len(among) <= limit:
-        return among
-    chosen: IntArray = among[fold_of_rows(rows.codes[among], -(-len(among) // limit), rng) == 0]
-    return chosen
+    most = rows_within(_CALIBRATION_BYTES, forest.n_classes * n_kept, itemsize=4)
+    return stratified(rows.codes, among, most, rng)
+
+
+def out_of_fold_log_proba(plan: Plan, unseen: Sequence[Unseen]) -> FloatArray:
+    """Class log-probabilities in single precision, part after part, (n_rows, n_classes)."""
+    parts = [each.model.predict_log_proba(each.features, plan.n_jobs, np.float32) for each in unseen]
+    return np.concatenate(parts)
 
 
 def fit_external(plan: Plan, fitted: FittedForest, rows: Rows, unseen: Sequence[Unseen]) -> FittedForest:
     """Add calibrators of the trees, of the pool, or both, to a model without them."""
+    if not plan.calibrates_outside:
+        return fitted
     sample = rows.take(np.concatenate([each.rows for each in unseen]))
     if plan.member_calibration is None:
         assert plan.external_calibration is not None
-        log_proba = np.concatenate(
-            [model.predict_log_proba(rows.features_of(few), plan.n_jobs, np.float32) for few, model in unseen]
-        )
-        return replace(fitted, external=_fit(plan.external_calibration, sample, log_proba))
+        log_proba = out_of_fold_log_proba(plan, unseen)
+        return replace(fitted, external=fit_calibrator(plan.external_calibration, sample, log_proba))
     by_tree = np.concatenate(
-        [model.log_proba_by_tree(rows.features_of(few), plan.n_jobs) for few, model in unseen], axis=1
+        [each.model.log_proba_by_tree(each.features, plan.n_jobs) for each in unseen], axis=1
     )
-    members = [_fit(plan.member_calibration, sample, log_proba) for log_proba in by_tree]
+    members = [fit_calibrator(plan.member_calibration, sample, log_proba) for log_proba in by_tree]
     fitted = replace(fitted, members=members)
     if plan.external_calibration is None or len(sample) == 0:
         return fitted
     pooled = _pooled_out_of_fold(plan.member_calibration, plan.pooling, sample, by_tree)
-    return replace(fitted, external=_fit(plan.external_calibration, sample, pooled))
+    return replace(fitted, external=fit_calibrator(plan.external_calibration, sample, pooled))
 
 
 def _pooled_out_of_fold(
@@ -80,7 +85,7 @@ def _pooled_out_of_fold(
         answer = np.empty((len(inside), pooled.shape[1]))
         pool = POOLINGS[pooling](answer)
         for log_proba in by_tree:
-            member = _fit(calibrator, sample.take(outside), log_proba[outside])
+            member = fit_calibrator(calibrator, sample.take(outside), log_proba[outside])
             mine = log_proba[inside].astype(np.float64)
             pool.add(mine if member is None else member.predict_log_proba(mine))
         pool.finish()
@@ -88,7 +93,9 @@ def _pooled_out_of_fold(
     return pooled
 
 
-def _fit(calibrator: MulticlassCalibrator, rows: Rows, log_proba: FloatArray) -> MulticlassCalibrator | None:
+def fit_calibrator(
+    calibrator: MulticlassCalibrator, rows: Rows, log_proba: FloatArray
+) -> MulticlassCalibrator | None:
     """Fit a clone of the calibrator; None where no row has any weight."""
     if not len(rows) or (rows.weight is not None and not rows.weight.any()):
         return None

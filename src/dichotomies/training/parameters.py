@@ -110,10 +110,12 @@ class TreeParameters:
 
     estimator: Any = parameter(
         None,
-        "scikit-learn classifier",
+        'scikit-learn classifier, "auto" or None',
         """Binary classifier, a clone of which is trained at every node on the classes 0 and 1; it gets
         numeric arrays, also where `X` is a data frame. It must have `predict_proba`, or scores that
-        `internal_calibration` turns into probabilities. None is `LogisticRegression()`.""",
+        `internal_calibration` turns into probabilities. None or "auto" chooses one by out-of-fold NLL on a
+        sample of the rows: logistic regression, naive Bayes or boosted trees; `learner_` says which. With a
+        `learner` other than "auto", None is `LogisticRegression()`.""",
     )
     structure: Any = parameter(
         "auto",
@@ -130,24 +132,27 @@ class TreeParameters:
     )
     _: KW_ONLY
     internal_calibration: Any = parameter(
-        None,
+        "auto",
         "str, BinaryCalibrator or None",
         """Calibration of every node, on out-of-fold scores: the name of a binary calibrator
-        (``dichotomies list`` shows them; "auto" chooses one per node), or an object.""",
+        (``dichotomies list`` shows them), or an object. "auto" chooses one for all nodes, or none, by
+        out-of-fold NLL of the whole model; `calibration_` says which.""",
         Option("internal", "Calibration of every node.", names=_BINARY),
     )
     external_calibration: Any = parameter(
-        "vector",
+        "auto",
         "str, MulticlassCalibrator or None",
         """Calibration of the class probabilities of the whole tree, or of the pool of several: the name of a
-        multiclass calibrator (``dichotomies list`` shows them), or an object.""",
+        multiclass calibrator (``dichotomies list`` shows them), or an object. "auto" chooses one, or none,
+        together with the internal calibration.""",
         Option("external", "Calibration of the whole tree, or of the pool of several.", names=_MULTICLASS),
     )
     cv: Any = parameter(
-        3,
-        "int, splitter or iterable of (train, test)",
-        """Folds of internal calibration and of "cross-fit", the same for all trees. Classes with fewer rows
-        than folds are allowed.""",
+        "auto",
+        '"auto", int, splitter or iterable of (train, test)',
+        """Folds of internal calibration and of "cross-fit", the same for all trees. "auto" is 5, or 3 beyond
+        1,000 rows, and no more than a class has rows on average. Classes with fewer rows than folds are
+        allowed.""",
         Option("cv", "Folds of internal calibration.", "N", int, least=2),
     )
     average_folds: bool = parameter(
@@ -167,11 +172,11 @@ class TreeParameters:
         Option("calibrated_nodes", "Nodes to calibrate: all, depths as in 0,1,2, or a share, 0.5.", "WHICH"),
     )
     calibration_size: float | str = parameter(
-        0.1,
+        "cross-fit",
         'float or "cross-fit"',
-        """Rows for external calibration: the share held out from training, stratified, never the last row of
-        a class; or "cross-fit", which holds out none and calibrates on probabilities of models trained on
-        the other folds of the same trees: slower, and better where there are few rows.""",
+        """Rows for external calibration: "cross-fit" holds out none and calibrates on probabilities of models
+        trained on the other folds of the same trees; or the share held out from training, stratified, never
+        the last row of a class: quicker, and worse.""",
         Option("calibration_size", "Rows held out for external calibration, or cross-fit.", "SHARE"),
     )
     learner: Any = parameter(

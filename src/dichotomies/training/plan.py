@@ -9,11 +9,13 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from dichotomies.calibrators.binary import BINARY, BinaryCalibrator
+from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
+from dichotomies.calibrators.multiclass.auto import AutoCalibration
 from dichotomies.inference.pooling import check_pooling
 from dichotomies.learners import choose, takes_weight
 from dichotomies.structures import resolve
-from dichotomies.structures.auto import Auto
+from dichotomies.structures.auto import Auto as AutoStructure
 from dichotomies.training.parameters import EnsembleParameters, declarations
 
 if TYPE_CHECKING:
@@ -38,10 +40,16 @@ class Plan(EnsembleParameters):
     max_features: float = 1.0
 
     @classmethod
-    def of(cls, given: TreeParameters) -> Plan:
-        """Check the parameters of an estimator; a subclass's constructor may not have all of them."""
+    def of(cls, given: TreeParameters, base: Any = None) -> Plan:
+        """Check the parameters of an estimator; a subclass's constructor may not have all of them.
+
+        Parameters
+        ----------
+        base : scikit-learn classifier, optional
+            Trained at the nodes instead of the one given.
+        """
         values = {each.name: getattr(given, each.name) for each in declarations(type(given))}
-        base = base_estimator(given)
+        base = base_estimator(given) if base is None else base
         if values.get("bootstrap") and not takes_weight(base):
             raise TypeError(
                 f"bootstrap=True draws rows by weighting them, but {type(base).__name__} takes no "
@@ -50,8 +58,8 @@ class Plan(EnsembleParameters):
         calibrated = values["internal_calibration"] is not None
         checked = {name: check(values[name]) for name, check in _CHECKS.items() if name in values}
         checked["learner"] = choose(base, values["learner"], calibrated=calibrated)
-        if isinstance(given, EnsembleParameters) and isinstance(checked["structure"], Auto):
-            checked["structure"] = Auto(diverse=True)
+        if isinstance(given, EnsembleParameters) and isinstance(checked["structure"], AutoStructure):
+            checked["structure"] = AutoStructure(diverse=True)
         return cls(**(values | checked))
 
     @property
@@ -60,15 +68,30 @@ class Plan(EnsembleParameters):
         return self.external_calibration is not None or self.member_calibration is not None
 
     @property
+    def chooses(self) -> bool:
+        """True if a calibration is still to be chosen by out-of-fold NLL, see `training.choice`."""
+        crosses_outside = self.calibration_size == "cross-fit"
+        return isinstance(self.internal_calibration, Auto) or (
+            crosses_outside and isinstance(self.external_calibration, AutoCalibration)
+        )
+
+    @property
     def uses_folds(self) -> bool:
         """True if nodes are trained on folds."""
         crosses_outside = self.calibrates_outside and self.calibration_size == "cross-fit"
         return self.internal_calibration is not None or crosses_outside
 
 
+def names_estimator(given: TreeParameters) -> bool:
+    """False where the estimator is left to be chosen: None or "auto"."""
+    return given.estimator is not None and not (
+        isinstance(given.estimator, str) and given.estimator == "auto"
+    )
+
+
 def base_estimator(given: TreeParameters) -> Any:
-    """The estimator to train at the nodes: the one given, or the default."""
-    return LogisticRegression() if given.estimator is None else given.estimator
+    """The estimator at the nodes: the one given or chosen; before the choice, one that accepts the same X."""
+    return given.estimator if names_estimator(given) else getattr(given, "estimator_", LogisticRegression())
 
 
 def check_whole(value: Any, name: str) -> int:
@@ -87,6 +110,8 @@ def _multiclass(calibrator: Any) -> MulticlassCalibrator | None:
 
 
 def _folds(cv: Any) -> Any:
+    if isinstance(cv, str) and cv != "auto":
+        raise ValueError(f"cv must be 'auto', a number of folds, a splitter or its parts, got {cv!r}.")
     return int(cv) if isinstance(cv, np.integer) else cv
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer
-from dichotomies.learners import Wanted
 from dichotomies.rows import NodeTask
-from dichotomies.rows.folds import fold_of_rows, hold_out
+from dichotomies.rows.folds import fold_count, fold_of_rows, hold_out
+from dichotomies.training.choice import choose, given, settled
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, calibration_sample, fit_external
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray
     from dichotomies.learners import Scorer
     from dichotomies.rows import Rows
+    from dichotomies.training.choice import Calibration
     from dichotomies.training.plan import Plan
     from dichotomies.tree.forest import Forest
 
@@ -29,16 +30,16 @@ if TYPE_CHECKING:
 _FEWEST_ROWS = 4
 
 
-def train(plan: Plan, forest: Forest, rows: Rows, context: Context) -> FittedForest:
-    """Train the nodes of one tree or several, and calibrate as planned."""
+def train(plan: Plan, forest: Forest, rows: Rows, context: Context) -> tuple[FittedForest, Calibration]:
+    """Train the nodes of one tree or several, and calibrate as planned, or as is best."""
+    if plan.cv == "auto":
+        plan = replace(plan, cv=fold_count(len(rows), rows.n_classes))
     if plan.uses_folds and not isinstance(plan.cv, int):  # the user's folds number all rows
         rows = rows.in_folds(plan.cv, context.rng)
     tasks = _tasks(plan, forest, rows, context.rng)
-    if not plan.calibrates_outside:
-        return FittedForest(forest, _fit_inside(plan, tasks, context), plan.pooling)
-    if plan.calibration_size == "cross-fit":
-        return _cross_fitted(plan, forest, rows, tasks, context)
-    return _held_out(plan, forest, rows, tasks, context)
+    if plan.calibrates_outside and plan.calibration_size != "cross-fit":
+        return _held_out(plan, forest, rows, tasks, context)
+    return _fit(plan, forest, rows, tasks, context)
 
 
 def _tasks(plan: Plan, forest: Forest, rows: Rows, rng: Any) -> list[NodeTask]:
@@ -52,32 +53,56 @@ def _tasks(plan: Plan, forest: Forest, rows: Rows, rng: Any) -> list[NodeTask]:
     return tasks
 
 
-def _cross_fitted(
+def _fit(
     plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], context: Context
-) -> FittedForest:
-    """Calibrate outside on probabilities of models trained on the other folds."""
+) -> tuple[FittedForest, Calibration]:
+    """Train on all rows; calibrate on scores of models trained on the other folds."""
+    if not plan.uses_folds:
+        scorer = _joined(tasks, [plan.learner.fit(task, titled) for task, titled in _each(tasks, context)])
+        return FittedForest(forest, scorer, plan.pooling), given(plan)
     tasks = _in_folds(plan, tasks, context.rng)
-    fold, wanted = tasks[0].rows.fold, wanted_by(plan) | Wanted.MEMBERS
-    assert fold is not None
+    rows = replace(rows, fold=tasks[0].rows.fold)
+    wanted = wanted_by(plan)
     crossed = [CrossFit.fit(plan, task, wanted, titled) for task, titled in _each(tasks, context)]
-    sample = calibration_sample(plan, forest, rows, np.arange(len(rows)), context.rng)
-    unseen = []
-    for f in range(tasks[0].rows.n_folds):
-        scorer = _joined(tasks, [each.fold_scorer(f) for each in crossed])
-        unseen.append(Unseen(sample[fold[sample] == f], FittedForest(forest, scorer, plan.pooling)))
+    calibration, unseen = given(plan), list[Unseen]()
+    if plan.chooses:
+        plan, calibration, unseen = choose(plan, forest, rows, crossed, context.rng)
+        crossed = [replace(each, plan=plan) for each in crossed]
     scorer = _joined(tasks, [each.final_scorer() for each in crossed])
-    return fit_external(plan, FittedForest(forest, scorer, plan.pooling), rows, unseen)
+    fitted = FittedForest(forest, scorer, plan.pooling)
+    if plan.calibrates_outside and not unseen:
+        unseen = _unseen(plan, forest, rows, tasks, crossed, context.rng)
+    return fit_external(plan, fitted, rows, unseen), calibration
+
+
+def _unseen(
+    plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], crossed: Sequence[CrossFit], rng: Any
+) -> list[Unseen]:
+    """The rows of each fold, with a model that was trained and calibrated on the others."""
+    assert rows.fold is not None
+    sample = calibration_sample(plan, forest, rows, np.arange(len(rows)), rng)
+    unseen = []
+    for f in range(rows.n_folds):
+        scorer, mine = (
+            _joined(tasks, [each.fold_scorer(f) for each in crossed]),
+            sample[rows.fold[sample] == f],
+        )
+        unseen.append(Unseen(mine, FittedForest(forest, scorer, plan.pooling), rows.features_of(mine)))
+    return unseen
 
 
 def _held_out(
     plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], context: Context
-) -> FittedForest:
+) -> tuple[FittedForest, Calibration]:
     """Calibrate outside on rows that the nodes are not trained on."""
     held = _rows_to_hold_out(rows, plan.calibration_size, context.rng)
-    kept = _on(tasks, lambda sample: sample.take(np.flatnonzero(~held)))
-    fitted = FittedForest(forest, _fit_inside(plan, kept, context), plan.pooling)
+    kept = np.flatnonzero(~held)
+    inside = replace(plan, external_calibration=None, member_calibration=None)
+    tasks = _on(tasks, lambda sample: sample.take(kept))
+    fitted, calibration = _fit(inside, forest, rows.take(kept), tasks, context)
     sample = calibration_sample(plan, forest, rows, np.flatnonzero(held), context.rng)
-    return fit_external(plan, fitted, rows, [Unseen(sample, fitted)])
+    fitted = fit_external(plan, fitted, rows, [Unseen(sample, fitted, rows.features_of(sample))])
+    return settled(plan, fitted, calibration, len(sample))
 
 
 def _rows_to_hold_out(rows: Rows, share: Any, rng: Any) -> BoolArray:
@@ -88,16 +113,6 @@ def _rows_to_hold_out(rows: Rows, share: Any, rng: Any) -> BoolArray:
     to invert the ranking.
     """
     return hold_out(rows.codes, share, rng) & (rows.class_size >= _FEWEST_ROWS)[rows.codes]
-
-
-def _fit_inside(plan: Plan, tasks: Sequence[NodeTask], context: Context) -> Scorer:
-    """Train the nodes, with internal calibration if planned."""
-    if plan.internal_calibration is None:
-        return _joined(tasks, [plan.learner.fit(task, titled) for task, titled in _each(tasks, context)])
-    tasks = _in_folds(plan, tasks, context.rng)
-    wanted = wanted_by(plan)
-    crossed = [CrossFit.fit(plan, task, wanted, titled) for task, titled in _each(tasks, context)]
-    return _joined(tasks, [each.final_scorer() for each in crossed])
 
 
 def _in_folds(plan: Plan, tasks: Sequence[NodeTask], rng: Any) -> Sequence[NodeTask]:

@@ -30,7 +30,10 @@ def test_all_trials_of_a_split_have_the_same_tree():
         for scheme in readings.schemes_of(base)[:2]
     ]
     rows = np.r_[0:300]
-    trees = [clf.set_params(external_calibration=None).fit(X[rows], y[rows]).tree_ for clf in classifiers]
+    trees = [
+        clf.set_params(internal_calibration=None, external_calibration=None).fit(X[rows], y[rows]).tree_
+        for clf in classifiers
+    ]
     assert all(tree == trees[0] for tree in trees)
     other = readings.classifier(replace(TRIAL, fold=1)).fit(X[rows], y[rows]).tree_
     assert other != trees[0]

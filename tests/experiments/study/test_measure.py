@@ -31,7 +31,13 @@ def test_its_numbers_are_those_of_the_classifier_with_the_same_tree(study_data):
     data = prepared(DIGITS, study_data)
     ours = classifier(DIGITS).fit(data.X_train, data.y_train)
     plain = NestedDichotomyClassifier(
-        ours.estimator, ours.tree_, internal_calibration="platt", random_state=ours.random_state
+        ours.estimator,
+        ours.tree_,
+        internal_calibration="platt",
+        external_calibration="vector",
+        calibration_size=0.1,
+        cv=3,
+        random_state=ours.random_state,
     ).fit(data.X_train, data.y_train)
     proba = np.maximum(plain.predict_proba(data.X_test), 1e-15)
     assert result.nll == pytest.approx(log_loss(data.y_test, proba), rel=1e-6)

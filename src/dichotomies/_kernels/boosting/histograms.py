@@ -4,6 +4,8 @@ Amounts are integers (weights or gradients in fixed point), so that sums do not 
 rows, and the histogram of one child is exactly that of the parent minus its sibling's.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,38 +14,120 @@ from dichotomies._kernels.compile import kernel
 
 Codes = npt.NDArray[np.uint8]
 
+#: Code of a missing value and of a category without a bin of its own.
+MISSING = 255
+
 ROW_BLOCK = 64
+
+#: Steps into which the range of a feature's edges is divided.
+STEPS = 256
+
+
+class Encoder(NamedTuple):
+    """Edges of features, and tables that find the place of a value among them.
+
+    The range of a feature's edges is divided into equal steps; `starts` says how many edges are below each, so
+    that few have to be compared with the value.
+
+    Attributes
+    ----------
+    edges : (n_edges,)
+        Ascending for each feature. The code of a number is the number of edges below it; that of a category
+        is its position.
+    offsets : (n_features + 1,)
+        Start of each feature's edges, and the end.
+    is_categorical : (n_features,)
+    low, steps_per_unit : (n_features,)
+    starts : (n_features, STEPS + 1)
+    """
+
+    edges: FloatArray
+    offsets: IntArray
+    is_categorical: BoolArray
+    low: FloatArray
+    steps_per_unit: FloatArray
+    starts: npt.NDArray[np.int32]
 
 
 @kernel
-def encode_rows(X: FloatArray, rows: IntArray, highest: FloatArray, n_bins: IntArray, out: Codes) -> None:
-    """Write the bin of every feature of the given rows: the first whose highest value is not exceeded.
+def make_encoder(edges: FloatArray, offsets: IntArray, is_categorical: BoolArray) -> Encoder:
+    """Make the tables of an encoder."""
+    n_features = len(offsets) - 1
+    low, steps_per_unit = np.zeros(n_features), np.zeros(n_features)
+    starts = np.zeros((n_features, STEPS + 1), dtype=np.int32)
+    for f in range(n_features):
+        own = edges[offsets[f] : offsets[f + 1]]
+        if len(own) > 0:
+            low[f] = own[0]
+            if own[-1] - own[0] > 0.0:
+                steps_per_unit[f] = min(STEPS / (own[-1] - own[0]), 1e300)
+        for e in range(len(own)):
+            starts[f, step_of(own[e], low[f], steps_per_unit[f]) + 1] += 1
+        for i in range(STEPS):
+            starts[f, i + 1] += starts[f, i]
+    return Encoder(edges, offsets, is_categorical, low, steps_per_unit, starts)
+
+
+@kernel
+def step_of(x: Any, low: float, steps_per_unit: float) -> Any:
+    """The step that a value is in; never less for a higher value."""
+    position = (x - low) * steps_per_unit
+    if position >= STEPS - 1:
+        return np.int64(STEPS - 1)
+    return np.int64(position) if position > 0.0 else np.int64(0)
+
+
+@kernel
+def encode_column(x: FloatArray, encoder: Encoder, f: int, missing: Any, out: Any) -> None:
+    """Write the code of each value of a feature.
+
+    Parameters
+    ----------
+    x : (n_rows,)
+    missing : unsigned integer
+        Code of NaN, and of a category that is none of the edges.
+    out : (n_rows or more,)
+    """
+    edges, starts = encoder.edges[encoder.offsets[f] : encoder.offsets[f + 1]], encoder.starts[f]
+    low, steps_per_unit, is_categorical = encoder.low[f], encoder.steps_per_unit[f], encoder.is_categorical[f]
+    for i in range(len(x)):
+        value = np.float64(x[i])
+        if np.isnan(value):
+            out[i] = missing
+            continue
+        step = step_of(value, low, steps_per_unit)
+        first, end = np.int64(starts[step]), np.int64(starts[step + 1])
+        while first < end:
+            middle = (first + end) // 2
+            if edges[middle] < value:
+                first = middle + 1
+            else:
+                end = middle
+        out[i] = first
+        if is_categorical and (first >= len(edges) or edges[first] != value):
+            out[i] = missing
+
+
+@kernel
+def encode_rows(X: FloatArray, rows: IntArray, encoder: Encoder, out: Codes) -> None:
+    """Write the code of every feature of the given rows.
 
     Parameters
     ----------
     X : (n_rows, n_features)
     rows : (n_taken,)
         The rows to encode, in the order to write them.
-    highest : (n_features, max_bins)
-        The highest value of each bin, ascending in its first ``n_bins`` entries.
-    n_bins : (n_features,)
     out : (n_taken, n_features)
     """
+    column, codes = np.empty(ROW_BLOCK, dtype=X.dtype), np.empty(ROW_BLOCK, dtype=np.uint8)
     for begin in range(0, len(rows), ROW_BLOCK):
-        end = min(begin + ROW_BLOCK, len(rows))
+        n = min(ROW_BLOCK, len(rows) - begin)
         for f in range(X.shape[1]):
-            edges = highest[f]
-            for i in range(begin, end):
-                x = X[rows[i], f]
-                first, length = 0, n_bins[f] - 1
-                while length > 0:
-                    half = (length + 1) // 2
-                    if edges[first + half - 1] < x:
-                        first += half
-                        length -= half
-                    else:
-                        length = half - 1
-                out[i, f] = first
+            for i in range(n):
+                column[i] = X[rows[begin + i], f]
+            encode_column(column[:n], encoder, f, np.uint8(MISSING), codes)
+            for i in range(n):
+                out[begin + i, f] = codes[i]
 
 
 @kernel
@@ -52,6 +136,7 @@ def local_codes(
     rows: IntArray,
     n_negative: int,
     merge: bool,
+    is_categorical: BoolArray,
     codes: Codes,
     features: IntArray,
     offsets: IntArray,
@@ -63,7 +148,7 @@ def local_codes(
     A feature that is constant in the node is left out, so small nodes have short histograms. Neighbouring
     bins with rows of the same single class can be merged: impurity is concave in the weight of one class, so
     for any row weights and at any depth, a split between them is worse than the better one of the splits at
-    their outer edges.
+    their outer edges. Missing values keep a bin of their own, the last one.
 
     Parameters
     ----------
@@ -74,6 +159,8 @@ def local_codes(
         Number of negative rows.
     merge : bool
         Merge such bins.
+    is_categorical : (n_features,)
+        Categories are never merged.
     codes : (n_features, n_rows)
         Written: one row per feature that varies.
     features : (n_features,)
@@ -94,16 +181,17 @@ def local_codes(
             for f in range(n_features):
                 codes[f, i] = binned[rows[i], f]
     new_code = np.empty(256, dtype=np.uint8)
+    counts = np.empty((2, 256), dtype=np.int64)
     kept = 0
     offsets[0] = 0
     for f in range(n_features):
-        has_rows = np.zeros((2, 256), dtype=np.bool_)
+        counts[:] = 0
         for i in range(n_negative):
-            has_rows[0, codes[f, i]] = True
+            counts[0, codes[f, i]] += 1
         for i in range(n_negative, n_rows):
-            has_rows[1, codes[f, i]] = True
+            counts[1, codes[f, i]] += 1
         first = offsets[kept]
-        end = number_bins(has_rows, merge, first, new_code, lowest, highest)
+        end = number_bins(counts, merge and not is_categorical[f], first, new_code, lowest, highest)
         if end - first > 1:
             for i in range(n_rows):
                 codes[kept, i] = new_code[codes[f, i]]
@@ -115,7 +203,12 @@ def local_codes(
 
 @kernel
 def number_bins(
-    has_rows: BoolArray, merge: bool, first: int, new_code: Codes, lowest: IntArray, highest: IntArray
+    counts: IntArray,
+    merge: bool,
+    first: int,
+    new_code: Codes,
+    lowest: IntArray,
+    highest: IntArray,
 ) -> int:
     """Number the bins of one feature that have negative or positive rows, from 0; see `local_codes`.
 
@@ -127,10 +220,10 @@ def number_bins(
     end = first
     kind_before = 0
     for b in range(256):
-        kind = (1 if has_rows[0, b] else 0) + (2 if has_rows[1, b] else 0)
+        kind = (1 if counts[0, b] > 0 else 0) + (2 if counts[1, b] > 0 else 0)
         if kind == 0:
             continue
-        if not merge or kind == 3 or kind != kind_before:
+        if b == MISSING or not merge or kind == 3 or kind != kind_before:
             lowest[end] = b
             end += 1
         highest[end - 1] = b

@@ -3,11 +3,15 @@
 Three passes over the bins: cumulative sums, the score of the split after each bin (vectorised), and the best
 score. A later candidate must be better by more than rounding, so that ties go to the feature tried first and
 to the lowest threshold.
+
+For a Newton step, the gradient and the Hessian of a row are one integer, ``gradient * 2**32 + Hessian``:
+Hessians are not negative and their sum stays below ``2**32``, so sums and differences can be taken apart again.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
@@ -18,30 +22,75 @@ TIE_TOLERANCE = 1e-13
 #: Keeps a Newton step finite where the Hessian is 0, as in scikit-learn.
 HESSIAN_EPSILON = 1e-15
 
-#: Largest number of bins of a feature.
+#: Largest number of bins of a feature, missing values included.
 MAX_BINS = 256
+
+#: Rows that a category needs to be considered, and smoothing of its order, as in scikit-learn.
+MIN_CATEGORY_ROWS = 10.0
+
+#: Takes the Hessian out of a sum.
+HESSIAN_BITS = np.int64(2**32 - 1)
+
+
+class Limits(NamedTuple):
+    """Conditions on both sides of a split.
+
+    Attributes
+    ----------
+    min_rows : int
+    unit : float
+        Value of the integer 1 in fixed-point gradients and Hessians.
+    l2_regularization : float
+        Added to the Hessian of a side.
+    min_hessian : float
+    """
+
+    min_rows: int
+    unit: float
+    l2_regularization: float
+    min_hessian: float
 
 
 class SplitWorkspace(NamedTuple):
-    """Scratch memory for the splits of one feature.
+    """Scratch memory for the splits of one feature, and the best split found.
 
     Attributes
     ----------
     first, second : (MAX_BINS,)
-        Cumulative sums of the two amounts.
+        Cumulative sums of the two amounts; of a Newton step, `first` has both.
     score : (MAX_BINS,)
         Score of the split after each bin; never negative.
+    rank : (MAX_BINS,)
+        Order of categories: ascending ratio of gradient to Hessian.
+    best : (1,)
+        Score of the best split of the feature.
+    left : (2,)
+        Sums of the amounts on its left side.
+    bits : (4,)
+        Set of the categories on its left side.
     """
 
     first: IntArray
     second: IntArray
     score: FloatArray
+    rank: FloatArray
+    best: FloatArray
+    left: IntArray
+    bits: npt.NDArray[np.uint64]
 
 
+@kernel
 def allocate_workspace() -> SplitWorkspace:
     """Allocate a workspace, which is reused for all features and trees."""
-    first, second = np.empty(MAX_BINS, dtype=np.int64), np.empty(MAX_BINS, dtype=np.int64)
-    return SplitWorkspace(first, second, np.empty(MAX_BINS))
+    return SplitWorkspace(
+        np.empty(MAX_BINS, dtype=np.int64),
+        np.empty(MAX_BINS, dtype=np.int64),
+        np.empty(MAX_BINS),
+        np.empty(MAX_BINS),
+        np.empty(1),
+        np.empty(2, dtype=np.int64),
+        np.empty(4, dtype=np.uint64),
+    )
 
 
 @kernel
@@ -70,7 +119,7 @@ def gini_split(
     best : float
         The score to beat.
     workspace : SplitWorkspace
-        Overwritten; holds the score of the split afterwards.
+        Overwritten; holds the score and the sums of the split afterwards.
 
     Returns
     -------
@@ -79,10 +128,15 @@ def gini_split(
     """
     begin, end = nonempty_splits(negative, positive)
     if min_rows > 1:
-        begin, end = splits_with_at_least(counts, min_rows, 1.0)
+        begin, end = splits_with_rows(counts, min_rows, 0)
     if begin >= end:
         return -1
-    cumulate(negative, positive, end, workspace)
+    first_sum, second_sum = np.int64(0), np.int64(0)
+    for b in range(end):
+        first_sum += negative[b]
+        second_sum += positive[b]
+        workspace.first[b] = first_sum
+        workspace.second[b] = second_sum
     left_negative, left_positive = workspace.first[begin:end], workspace.second[begin:end]
     score = workspace.score[begin:end]
     all_negative, all_positive = float(totals[0]), float(totals[1])
@@ -91,47 +145,147 @@ def gini_split(
         c, d = all_negative - a, all_positive - b
         left, right = a + b, c + d
         score[i] = (left + right) - 2.0 * ((a * b) * right + (c * d) * left) / (left * right)
-    return first_best(score, begin, best)
+    last = first_best(score, begin, best)
+    if last >= 0:
+        workspace.best[0] = workspace.score[last]
+        workspace.left[0], workspace.left[1] = workspace.first[last], workspace.second[last]
+    return last
 
 
 @kernel
 def newton_split(
-    gradients: IntArray,
-    hessians: IntArray,
+    packed: IntArray,
     counts: IntArray,
-    totals: IntArray,
-    min_rows: int,
-    unit: float,
-    l2_regularization: float,
-    min_hessian: float,
+    has_missing: bool,
+    total: Any,
+    limits: Limits,
     best: float,
     workspace: SplitWorkspace,
-) -> int:
+) -> tuple[Any, bool]:
     """Find the split with the largest gain of Newton steps, ``g^2 / (h + l2)`` summed over both sides.
 
     Equation 7 of Chen & Guestrin, *XGBoost* (2016), without its constant factor and the term of the parent.
-    Parameters as in `gini_split`; `unit` is the value of the integer 1 in fixed point.
+    Parameters as in `gini_split`. Missing values, in the last bin, are tried on the right, then on the left.
+
+    Returns
+    -------
+    last : int
+        The last bin left of the split; -1 if no split is better than `best`.
+    missing_left : bool
     """
-    begin, end = splits_with_at_least(hessians, min_hessian, unit)
-    if min_rows > 1:
-        begin_by_rows, end_by_rows = splits_with_at_least(counts, min_rows, 1.0)
+    nothing = total - total  # a variable, because a literal would be another type
+    last = scan_bins(packed, counts, nothing, nothing, total, limits, best, workspace)
+    missing_left = False
+    if has_missing:
+        n = len(packed) - 1
+        best = max(best, workspace.best[0]) if last >= 0 else best
+        count = counts[n] if limits.min_rows > 1 else nothing
+        other = scan_bins(packed[:n], counts[:n], packed[n], count, total, limits, best, workspace)
+        while other >= 0 and other < n - 2 and packed[other + 1] == 0:
+            other += 1  # of tied splits, scikit-learn takes the last where missing values go left
+        if other >= 0:
+            last, missing_left = other, True
+    return last, missing_left
+
+
+@kernel
+def scan_bins(
+    packed: IntArray,
+    counts: IntArray,
+    carried: Any,
+    carried_rows: Any,
+    total: Any,
+    limits: Limits,
+    best: float,
+    workspace: SplitWorkspace,
+) -> int:
+    """Find the best split between neighbouring bins, with some amount on the left already."""
+    begin, end = splits_with_hessian(packed, carried, total, limits)
+    if limits.min_rows > 1:
+        begin_by_rows, end_by_rows = splits_with_rows(counts, limits.min_rows, carried_rows)
         begin, end = max(begin, begin_by_rows), min(end, end_by_rows)
     if begin >= end:
         return -1
-    cumulate(gradients, hessians, end, workspace)
-    gradient, hessian, score = (
-        workspace.first[begin:end],
-        workspace.second[begin:end],
-        workspace.score[begin:end],
-    )
-    penalty = l2_regularization + HESSIAN_EPSILON
-    all_gradients, all_hessians = totals[0], totals[1]
+    cumulated = carried
+    for b in range(end):
+        cumulated += packed[b]
+        workspace.first[b] = cumulated
+    left, score = workspace.first[begin:end], workspace.score[begin:end]
+    unit, penalty = limits.unit, limits.l2_regularization + HESSIAN_EPSILON
     for i in range(end - begin):
         # subtracting integers avoids rounding errors if one side has nearly all of the weight
-        g, e = unit * gradient[i], unit * (all_gradients - gradient[i])
-        h, k = unit * hessian[i] + penalty, unit * (all_hessians - hessian[i]) + penalty
+        right = total - left[i]
+        g, e = unit * np.float64(left[i] >> 32), unit * np.float64(right >> 32)
+        h = unit * np.float64(left[i] & HESSIAN_BITS) + penalty
+        k = unit * np.float64(right & HESSIAN_BITS) + penalty
         score[i] = (g * g * k + e * e * h) / (h * k)
-    return first_best(score, begin, best)
+    last = first_best(score, begin, best)
+    if last >= 0:
+        workspace.best[0] = workspace.score[last]
+        workspace.left[0] = workspace.first[last]
+    return last
+
+
+@kernel
+def category_split(
+    packed: IntArray,
+    counts: IntArray,
+    n_rows: int,
+    total: Any,
+    limits: Limits,
+    best: float,
+    workspace: SplitWorkspace,
+) -> bool:
+    """Find the best set of categories for the left side: some that come first, or last, by their gradient.
+
+    Fisher, *On grouping for maximum homogeneity*, JASA 53 (1958). As in scikit-learn, categories with fewer
+    rows than `MIN_CATEGORY_ROWS`, estimated from their Hessian, stay on the right. Parameters as in
+    `newton_split`; missing values are a category.
+
+    Returns
+    -------
+    bool
+        True if a split is better than `best`; `workspace` then has its score, sums and categories.
+    """
+    unit, penalty = limits.unit, limits.l2_regularization + HESSIAN_EPSILON
+    all_hessians = np.float64(total & HESSIAN_BITS)
+    n_used = 0
+    for b in range(len(packed)):
+        hessian = np.float64(packed[b] & HESSIAN_BITS)
+        if hessian * n_rows >= MIN_CATEGORY_ROWS * all_hessians and hessian > 0.0:
+            value = unit * np.float64(packed[b] >> 32) / (unit * hessian + MIN_CATEGORY_ROWS)
+            at = n_used  # insertion into the sorted ones
+            while at > 0 and workspace.rank[at - 1] > value:
+                workspace.rank[at], workspace.second[at] = workspace.rank[at - 1], workspace.second[at - 1]
+                at -= 1
+            workspace.rank[at], workspace.second[at] = value, b
+            n_used += 1
+    if n_used <= 1:
+        return False
+    best, n_best, from_end = best * (1.0 + TIE_TOLERANCE), 0, False
+    for backwards in range(2):
+        left, rows_left = total - total, total - total
+        for i in range((n_used + 1) // 2 - backwards):
+            b = workspace.second[n_used - 1 - i if backwards else i]
+            left += packed[b]
+            rows_left += counts[b] if limits.min_rows > 1 else 0
+            right = total - left
+            h, k = unit * np.float64(left & HESSIAN_BITS), unit * np.float64(right & HESSIAN_BITS)
+            if min(h, k) < limits.min_hessian or (
+                limits.min_rows > 1 and min(rows_left, n_rows - rows_left) < limits.min_rows
+            ):
+                continue
+            g, e = unit * np.float64(left >> 32), unit * np.float64(right >> 32)
+            score = g * g / (h + penalty) + e * e / (k + penalty)
+            if score > best:
+                best, n_best, from_end = score, i + 1, backwards == 1
+                workspace.left[0] = left
+    workspace.best[0] = best
+    workspace.bits[:] = 0
+    for i in range(n_best):
+        b = workspace.second[n_used - 1 - i if from_end else i]
+        workspace.bits[b >> 6] |= np.uint64(1) << np.uint64(b & 63)
+    return n_best > 0
 
 
 @kernel
@@ -146,28 +300,32 @@ def nonempty_splits(negative: IntArray, positive: IntArray) -> tuple[int, int]:
 
 
 @kernel
-def splits_with_at_least(amounts: IntArray, least: float, unit: float) -> tuple[int, int]:
-    """Range of splits with at least `least` on both sides."""
-    begin, end = 0, len(amounts) - 1
-    left, right = amounts[begin], amounts[end]
-    while begin < end and unit * left < least:
+def splits_with_rows(counts: IntArray, least: int, carried: Any) -> tuple[int, int]:
+    """Range of splits with at least `least` rows on both sides; `carried` are on the left already."""
+    begin, end = 0, len(counts) - 1
+    left, right = counts[begin] + carried, counts[end]
+    while begin < end and left < least:
         begin += 1
-        left += amounts[begin]
-    while begin < end and unit * right < least:
+        left += counts[begin]
+    while begin < end and right < least:
         end -= 1
-        right += amounts[end]
+        right += counts[end]
     return begin, end
 
 
 @kernel
-def cumulate(first: IntArray, second: IntArray, end: int, workspace: SplitWorkspace) -> None:
-    """Write the cumulative sums of both amounts over the first bins."""
-    first_sum, second_sum = np.int64(0), np.int64(0)
-    for b in range(end):
-        first_sum += first[b]
-        second_sum += second[b]
-        workspace.first[b] = first_sum
-        workspace.second[b] = second_sum
+def splits_with_hessian(packed: IntArray, carried: Any, total: Any, limits: Limits) -> tuple[int, int]:
+    """Range of splits with the minimum Hessian on both sides."""
+    least = limits.min_hessian / limits.unit
+    begin, end = 0, len(packed) - 1
+    left, right = (packed[begin] + carried) & HESSIAN_BITS, packed[end] & HESSIAN_BITS
+    while begin < end and left < least:
+        begin += 1
+        left += packed[begin] & HESSIAN_BITS
+    while begin < end and right < least:
+        end -= 1
+        right += packed[end] & HESSIAN_BITS
+    return begin, end
 
 
 @kernel

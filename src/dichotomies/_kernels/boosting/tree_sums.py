@@ -1,145 +1,152 @@
 """Sums of the values of boosted trees, a block of rows at a time.
 
-A feature value is replaced by its rank: the number of its feature's thresholds, over all trees, below it.
-All rows of a block go through a tree together, one node of the tree at a time, which is vectorised.
+The features that trees use are encoded once per block, a byte each where there are no more than 255 edges. All
+rows of a block go through a tree together, one split at a time, which is vectorised.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT, move_above, move_categories
+from dichotomies._kernels.boosting.histograms import Encoder, encode_column
 from dichotomies._kernels.compile import kernel
 
 ROW_BLOCK = 256
 
 
-@kernel
-def rank_columns(
-    X: FloatArray,
-    rows: IntArray,
-    features: IntArray,
-    thresholds: FloatArray,
-    offsets: IntArray,
-    out: npt.NDArray[Any],
-) -> None:
-    """Write the rank of each feature value: the number of thresholds that it exceeds.
+class Forest(NamedTuple):
+    """The trees of all nodes, as `BoostedTrees` has them.
 
-    Parameters
+    Attributes
     ----------
-    X : (n_all_rows, n_features)
-    rows : (n_rows,)
     features : (n_used,)
         The features that the trees use.
-    thresholds, offsets
-        Thresholds of feature ``features[u]``, ascending: ``thresholds[offsets[u]:offsets[u + 1]]``.
-    out : (n_used, n_rows or more)
+    column : (n_splits,)
+        The feature of each split, as an index into `features`.
+    limit : (n_splits,)
+        Of unsigned integers that hold all codes.
+    missing : (2,)
+        The code of missing values, and 0, of the same type.
+    set_of_split : (n_splits,)
+        Row of `bits` of a categorical split.
+    left, right : (n_splits,)
+        The next split of the rows that go left or right; for a leaf, its number, as -1 - number.
     """
-    for u in range(len(features)):
-        f, begin, end = features[u], offsets[u], offsets[u + 1]
-        for i in range(len(rows)):
-            x = X[rows[i], f]
-            first, length = begin, end - begin
-            while length > 0:
-                half = length // 2
-                if thresholds[first + half] < x:
-                    first += half + 1
-                    length -= half + 1
-                else:
-                    length = half
-            out[u, i] = first - begin
+
+    features: IntArray
+    encoder: Encoder
+    column: npt.NDArray[np.int32]
+    leaf: npt.NDArray[np.uint8]
+    limit: Any
+    missing: Any
+    kind: npt.NDArray[np.uint8]
+    bits: npt.NDArray[np.uint64]
+    set_of_split: IntArray
+    left: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
+    value: FloatArray
+    split_offsets: IntArray
+    tree_offsets: IntArray
+    base: FloatArray
+    scale: FloatArray
 
 
 @kernel
-def walk_tree(
-    ranks: npt.NDArray[Any],
-    column: npt.NDArray[np.int32],
-    rank: npt.NDArray[Any],
-    place: npt.NDArray[np.uint16],
-) -> None:
-    """Write the leaf of a tree, numbered as a heap, that each row of a block reaches."""
-    n_rows = ranks.shape[1]
-    place[:] = 0
-    for node in range(len(column)):
-        if column[node] < 0:
-            continue
-        ranks_here, limit = ranks[column[node]], rank[node]
-        here, left, right = np.uint16(node), np.uint16(2 * node + 1), np.uint16(2 * node + 2)
-        for i in range(n_rows):
-            child = right if ranks_here[i] > limit else left
-            place[i] = child if place[i] == here else place[i]
-
-
-@kernel
-def sum_trees(
-    X: FloatArray,
-    features: IntArray,
-    thresholds: FloatArray,
-    offsets: IntArray,
-    column: npt.NDArray[np.int32],
-    rank: npt.NDArray[Any],
-    value: FloatArray,
-    tree_offsets: IntArray,
-    base: FloatArray,
-    scale: FloatArray,
-    out: FloatArray,
-) -> None:
+def sum_trees(X: FloatArray, forest: Forest, out: FloatArray) -> None:
     """Score every row at every node: ``base + scale * (sum of leaf values)``.
 
     Parameters
     ----------
     X : (n_rows, n_features)
-    features, thresholds, offsets
-        See `rank_columns`.
-    column, rank : (n_trees, n_splits)
-        The feature of each split, as an index into `features` (-1 for none), and the rank of its threshold.
-    value : (n_trees, n_places)
-    tree_offsets : (n_nodes + 1,)
-        Start of each node's trees, and the end.
-    base, scale : (n_nodes,)
     out : (n_rows, n_nodes)
     """
-    ranks = np.zeros((len(features), ROW_BLOCK), dtype=rank.dtype)
-    place = np.empty(ROW_BLOCK, dtype=np.uint16)
-    total = np.empty(ROW_BLOCK)
+    codes = np.zeros((len(forest.features), ROW_BLOCK), dtype=forest.limit.dtype)
+    missing = forest.missing[0]
+    column = np.empty(ROW_BLOCK, dtype=X.dtype)
+    place, total = np.empty(ROW_BLOCK, dtype=np.uint8), np.empty(ROW_BLOCK)
     for begin in range(0, len(X), ROW_BLOCK):
-        n_rows = min(ROW_BLOCK, len(X) - begin)
-        rank_columns(X, np.arange(begin, begin + n_rows), features, thresholds, offsets, ranks)
-        for k in range(len(base)):
+        n = min(ROW_BLOCK, len(X) - begin)
+        for u in range(len(forest.features)):
+            f = forest.features[u]
+            for i in range(n):
+                column[i] = X[begin + i, f]
+            encode_column(column[:n], forest.encoder, u, missing, codes[u])
+        for k in range(len(forest.base)):
             total[:] = 0.0
-            for tree in range(tree_offsets[k], tree_offsets[k + 1]):
-                walk_tree(ranks, column[tree], rank[tree], place)
-                values = value[tree]
-                for i in range(ROW_BLOCK):
-                    total[i] += values[place[i]]
-            for i in range(n_rows):
-                out[begin + i, k] = base[k] + scale[k] * total[i]
+            for tree in range(forest.tree_offsets[k], forest.tree_offsets[k + 1]):
+                add_tree(codes, forest, tree, place, total)
+            for i in range(n):
+                out[begin + i, k] = forest.base[k] + forest.scale[k] * total[i]
+
+
+@kernel
+def add_tree(codes: Any, forest: Forest, tree: int, place: Any, total: FloatArray) -> None:
+    """Add the value of one tree to the totals of a block of rows."""
+    begin, end = forest.split_offsets[tree], forest.split_offsets[tree + 1]
+    place[:] = 0
+    for s in range(begin, end):
+        leaf, new_leaf, column = forest.leaf[s], np.uint8(s - begin + 1), codes[forest.column[s]]
+        if forest.kind[s] == CATEGORICAL:
+            move_categories(column, forest.bits[forest.set_of_split[s]], leaf, new_leaf, place)
+        else:
+            stays = forest.missing[0] if forest.kind[s] == MISSING_LEFT else forest.missing[1]
+            move_above(column, forest.limit[s], stays, leaf, new_leaf, place)
+    values = forest.value[begin + tree : end + tree + 1]
+    for i in range(len(total)):
+        total[i] += values[place[i]]
 
 
 @kernel
 def sum_trees_of_pairs(
-    X: FloatArray,
-    rows: IntArray,
-    nodes: IntArray,
-    pairs: IntArray,
-    feature: npt.NDArray[np.int32],
-    threshold: FloatArray,
-    value: FloatArray,
-    tree_offsets: IntArray,
-    base: FloatArray,
-    scale: FloatArray,
-    out: FloatArray,
+    X: FloatArray, rows: IntArray, nodes: IntArray, pairs: IntArray, forest: Forest, out: FloatArray
 ) -> None:
     """Score row ``rows[i]`` at node ``nodes[i]`` for the given pairs, sorted by node."""
-    n_splits = feature.shape[1]
     for p in range(len(pairs)):
         pair = pairs[p]
         k, x = nodes[pair], X[rows[pair]]
         total = 0.0
-        for tree in range(tree_offsets[k], tree_offsets[k + 1]):
-            at = 0
-            while at < n_splits and feature[tree, at] >= 0:
-                at = 2 * at + (2 if x[feature[tree, at]] > threshold[tree, at] else 1)
-            total += value[tree, at]
-        out[pair] = base[k] + scale[k] * total
+        for tree in range(forest.tree_offsets[k], forest.tree_offsets[k + 1]):
+            begin, end = forest.split_offsets[tree], forest.split_offsets[tree + 1]
+            at = begin if end > begin else -1
+            while at >= 0:
+                at = forest.left[at] if goes_left(x, forest, at) else forest.right[at]
+            total += forest.value[begin + tree - 1 - at]
+        out[pair] = forest.base[k] + forest.scale[k] * total
+
+
+@kernel
+def goes_left(x: FloatArray, forest: Forest, split: int) -> bool:
+    """Decide for one row and one split."""
+    column = forest.column[split]
+    f, edges = forest.features[column], forest.encoder.edges
+    begin, end = forest.encoder.offsets[column], forest.encoder.offsets[column + 1]
+    if forest.kind[split] == CATEGORICAL:
+        code = np.searchsorted(edges[begin:end], x[f])
+        code = code if code < end - begin and edges[begin + code] == x[f] else 255
+        bits = forest.bits[forest.set_of_split[split]]
+        return bool((bits[code >> 6] >> np.uint64(code & 63)) & np.uint64(1) == np.uint64(1))
+    if np.isnan(x[f]):
+        return bool(forest.kind[split] == MISSING_LEFT)
+    at = begin + np.int64(forest.limit[split])
+    return bool(at >= end or x[f] <= edges[at])
+
+
+@kernel
+def link_splits(leaf: Any, split_offsets: IntArray, left: Any, right: Any) -> None:
+    """Write the next split on either side of each split; see `Forest`."""
+    last = np.empty(257, dtype=np.int64)  # the last split so far that leads to a leaf, and by which side
+    for tree in range(len(split_offsets) - 1):
+        begin, end = split_offsets[tree], split_offsets[tree + 1]
+        for s in range(begin, end):
+            number = np.int64(leaf[s])
+            if s > begin:
+                before = last[number]
+                if before >= 0:
+                    left[before] = s
+                else:
+                    right[-1 - before] = s
+            left[s], right[s] = -1 - number, -1 - (s - begin + 1)
+            last[number], last[s - begin + 1] = s, -1 - s

@@ -1,22 +1,25 @@
-"""Growing one small decision tree on binned rows, level by level.
+"""Growing one decision tree on binned rows, the most promising leaf first.
 
-Nodes of the tree are numbered as in a heap: the root is 0, the children of h are 2h + 1 and 2h + 2. The rows
-of a node are one segment of `order`. Of two siblings, only the smaller one's histogram is summed over rows;
-the other's is the parent's histogram minus it.
+The rows of a leaf are one segment of `order`. Of two siblings, only the smaller one's histogram is summed over
+rows; the other's is the parent's histogram minus it, in its place.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.feature_order import first_and_step
 from dichotomies._kernels.boosting.histograms import Codes, add_rows
 from dichotomies._kernels.boosting.splits import (
+    HESSIAN_BITS,
     HESSIAN_EPSILON,
     MAX_BINS,
+    Limits,
     SplitWorkspace,
     allocate_workspace,
+    category_split,
     gini_split,
     newton_split,
 )
@@ -30,6 +33,10 @@ FEATURE_BLOCK = 4
 PURE = float(np.finfo(np.float64).eps)
 
 
+#: Distinguishes the features drawn for a tree from the order in which they are tried.
+OF_TREES = 2**40
+
+
 class BinnedRows(NamedTuple):
     """The binned rows of one training set, and the amounts summed in histograms.
 
@@ -39,15 +46,20 @@ class BinnedRows(NamedTuple):
         Local bins, those of the negative rows first.
     offsets : (n_features + 1,)
         Start of each feature's bins in a histogram, and the end.
+    has_missing : (n_features,)
+        True where the last bin is that of missing values.
+    is_categorical : (n_features,)
     n_negative : int
         Number of negative rows.
     amounts : (3, n_rows)
         In fixed point. For Gini impurity the weight, twice (once for either class); for a Newton step the
-        gradient and the Hessian. Last, 1 for each row.
+        gradient and the Hessian in one, see `splits`. Last, 1 for each row.
     """
 
     codes: Codes
     offsets: IntArray
+    has_missing: BoolArray
+    is_categorical: BoolArray
     n_negative: int
     amounts: IntArray
 
@@ -57,197 +69,317 @@ class Growth(NamedTuple):
 
     Attributes
     ----------
+    max_depth, max_leaves : int
     newton : bool
         Score splits by the gain of a Newton step; otherwise by Gini impurity.
-    unit : float
-        Value of the integer 1 in fixed-point gradients.
+    tree_features, split_features : float
+        Share of the features that a tree may use, and of these, that are tried at a split.
+    seed : int
+        Of drawing the features of a tree.
+    limits : Limits
     """
 
     max_depth: int
-    min_rows: int
+    max_leaves: int
     newton: bool
-    unit: float
-    l2_regularization: float
-    min_hessian: float
+    tree_features: float
+    split_features: float
+    seed: int
+    limits: Limits
 
 
 class Tree(NamedTuple):
-    """A tree, and the memory it is grown in.
+    """A tree, and the memory it is grown in; nodes are numbered as they are made.
 
     Attributes
     ----------
     feature, last_bin, next_bin : (n_nodes,)
-        Local feature of each node's split, -1 for a leaf; the last nonempty local bin on its left, and the
-        next on its right.
-    score : (n_nodes,)
-        Score of the split.
+        Local feature of each node's split, -1 for none; the last nonempty local bin on its left, and the next
+        on its right.
+    missing_left : (n_nodes,)
+        True where missing values go left.
+    bits : (n_nodes, 4)
+        Categories that go left.
+    score, least : (n_nodes,)
+        Score of the split, and what it had to beat.
     begin, middle, end : (n_nodes,)
         The node's rows are ``order[begin:end]``; the positive ones begin at ``middle``.
     sums, sums_left : (n_nodes, 2)
         The first two amounts, summed over the node's rows and over those left of its split.
+    depth, leaf, slot, child : (n_nodes,)
+        Depth; number as a leaf (the left child of a split keeps it, the right one of split s has s + 1); place
+        of its histogram; its left child, which its right one follows; -1 for none.
+    key : (n_nodes,)
+        Number in a heap, which the order of features depends on.
+    splits : (max_leaves,)
+        The nodes that are split, in that order.
+    n_splits : (1,)
     order, spare : (n_rows,)
         Row numbers by node, and scratch for partitioning them.
-    histograms : (2, n_leaves / 4, n_channels, n_bins)
-        Histograms of the nodes of two consecutive levels, alternating; not used for the last level.
+    histograms : (n_slots, n_channels, n_bins)
+    free : (n_slots,)
+        Unused places of histograms.
     last_level : (2, n_channels, FEATURE_BLOCK * MAX_BINS)
-        Histograms of two siblings on the last level that is split, of one block of features at a time.
+        Histograms of two siblings whose children are not split, of one block of features at a time.
+    active : (n_features,)
+        Features that the tree may use.
     workspace : SplitWorkspace
     """
 
     feature: IntArray
     last_bin: IntArray
     next_bin: IntArray
+    missing_left: BoolArray
+    bits: npt.NDArray[np.uint64]
     score: FloatArray
+    least: FloatArray
     begin: IntArray
     middle: IntArray
     end: IntArray
     sums: IntArray
     sums_left: IntArray
+    depth: IntArray
+    leaf: IntArray
+    slot: IntArray
+    child: IntArray
+    key: IntArray
+    splits: IntArray
+    n_splits: IntArray
     order: IntArray
     spare: IntArray
     histograms: IntArray
+    free: IntArray
     last_level: IntArray
+    active: IntArray
     workspace: SplitWorkspace
 
 
-def allocate_tree(max_depth: int, n_rows: int, n_bins: int, n_channels: int) -> Tree:
+@kernel
+def allocate_tree(growth: Growth, n_rows: int, n_features: int, n_bins: int) -> Tree:
     """Allocate a tree, whose memory is reused for all trees of a node."""
-    n = 2 ** (max_depth + 1) - 1
-    n_stored = 2 ** max(max_depth - 2, 0)
+    max_leaves = min(growth.max_leaves, n_rows)
+    n = 2 * max_leaves
+    stored = max_leaves if growth.max_depth > 9 else min(max_leaves, 2 ** max(growth.max_depth - 2, 0))
+    n_channels = (1 if growth.newton else 2) + (0 if growth.limits.min_rows == 1 else 1)
     return Tree(
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.bool_),
+        np.empty((n, 4), dtype=np.uint64),
+        np.empty(n),
         np.empty(n),
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
         np.empty((n, 2), dtype=np.int64),
         np.empty((n, 2), dtype=np.int64),
+        np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.int64),
+        np.empty(max_leaves, dtype=np.int64),
+        np.empty(1, dtype=np.int64),
         np.empty(n_rows, dtype=np.int64),
         np.empty(n_rows, dtype=np.int64),
-        np.empty((2, n_stored, n_channels, n_bins), dtype=np.int64),
+        np.empty((stored + 2, n_channels, n_bins), dtype=np.int64),
+        np.empty(stored + 2, dtype=np.int64),
         np.empty((2, n_channels, FEATURE_BLOCK * MAX_BINS), dtype=np.int64),
+        np.empty(n_features, dtype=np.int64),
         allocate_workspace(),
     )
 
 
 @kernel
 def grow_tree(rows: BinnedRows, growth: Growth, number: int, tree: Tree) -> None:
-    """Grow a tree on all rows; nonempty nodes without a feature are its leaves.
+    """Grow a tree on all rows: split the leaf with the largest gain until there are enough leaves.
 
     Ties between features are broken by the number of the tree, see `feature_order`.
     """
+    n_active = choose_features(rows, growth, number, tree)
     root = init_root(rows, growth, tree)
-    if not may_split(growth, tree, root):
+    n_free = len(tree.free)
+    for i in range(n_free):
+        tree.free[i] = i
+    if n_active == 0 or not may_split(growth, tree, root):
         return
-    histogram = tree.histograms[0, 0]
     # Variables rather than literals, which would be types of their own: another signature to compile.
     yes, no = root == 0, root != 0
-    search(rows, growth, (number, root), tree, (root, root), (yes, no), (histogram, histogram, histogram), no)
-    for level in range(growth.max_depth):
-        first = 2**level - 1
-        here = tree.histograms[level % 2]
-        below = tree.histograms[(level + 1) % 2]
-        for node in range(first, 2 * first + 1):
-            if tree.feature[node] < 0:
-                continue
-            partition_rows(rows, tree, node)
-            if level + 1 < growth.max_depth:
-                is_last = level + 2 == growth.max_depth
-                child = 2 * (node - first)
-                children = tree.last_level if is_last else below[child : child + 2]
-                search_children(rows, growth, number, tree, node, here[node - first], children, is_last)
+    n_free -= 1
+    tree.slot[root] = tree.free[n_free]
+    histogram = tree.histograms[tree.slot[root]]
+    key = (number, root)
+    active = tree.active[:n_active]
+    search(rows, growth, key, active, tree, (root, root), (yes, no), (histogram, histogram, histogram), no)
+    n_nodes = 1
+    while tree.n_splits[0] + 1 < len(tree.splits):
+        node = most_promising(tree, n_nodes)
+        if node < 0:
+            break
+        left = n_nodes
+        add_children(rows, tree, node, left)
+        n_nodes += 2
+        is_full = tree.n_splits[0] + 1 >= len(tree.splits)
+        if tree.depth[left] < growth.max_depth and not is_full:
+            n_free = search_children(rows, growth, number, active, tree, node, n_free)
+        elif tree.slot[node] >= 0:
+            tree.free[n_free] = tree.slot[node]
+            n_free += 1
+
+
+@kernel
+def most_promising(tree: Tree, n_nodes: int) -> int:
+    """Return the leaf whose split gains most; -1 if none can be split."""
+    best, found = -1.0, -1
+    for node in range(n_nodes):
+        if tree.child[node] < 0 and tree.feature[node] >= 0:
+            gain = tree.score[node] - tree.least[node]
+            if gain > best:
+                best, found = gain, node
+    return found
+
+
+@kernel
+def choose_features(rows: BinnedRows, growth: Growth, number: int, tree: Tree) -> int:
+    """Write the features that this tree may use; return their number."""
+    n_features = len(rows.offsets) - 1
+    n_active = n_features
+    if growth.tree_features < 1.0 and n_features > 0:
+        n_active = max(1, int(np.ceil(growth.tree_features * n_features)))
+    if n_active == n_features:
+        for f in range(n_features):
+            tree.active[f] = f
+        return n_features
+    f, step = first_and_step(rows.offsets, number + OF_TREES, growth.seed)
+    for j in range(n_active):
+        tree.active[j] = f
+        f = (f + step) % n_features
+    return n_active
 
 
 @kernel
 def init_root(rows: BinnedRows, growth: Growth, tree: Tree) -> int:
     """Initialise the root of an empty tree; return its number."""
-    for node in range(len(tree.feature)):
-        tree.feature[node], tree.begin[node], tree.end[node] = -1, 0, 0
     n_rows = rows.codes.shape[1]
     for i in range(n_rows):
         tree.order[i] = i
-    tree.middle[0], tree.end[0] = rows.n_negative, n_rows
+    tree.n_splits[0] = 0
+    init_node(tree, 0, 0, rows.n_negative, n_rows)
+    tree.depth[0] = tree.leaf[0] = tree.key[0] = 0
     tree.sums[0, 0] = tree.sums[0, 1] = 0
     for i in range(n_rows if growth.newton else rows.n_negative):
         tree.sums[0, 0] += rows.amounts[0, i]
-    for i in range(0 if growth.newton else rows.n_negative, n_rows):
+    for i in range(rows.n_negative, 0 if growth.newton else n_rows):
         tree.sums[0, 1] += rows.amounts[1, i]
     return int(tree.begin[0])
+
+
+@kernel
+def init_node(tree: Tree, node: int, begin: int, middle: int, end: int) -> None:
+    """Initialise a leaf that has these rows."""
+    tree.feature[node] = tree.child[node] = tree.slot[node] = -1
+    tree.begin[node], tree.middle[node], tree.end[node] = begin, middle, end
 
 
 @kernel
 def may_split(growth: Growth, tree: Tree, node: int) -> bool:
     """Return True if a node may be split, and set the score that a split has to beat."""
     n_rows = tree.end[node] - tree.begin[node]
-    a, b = float(tree.sums[node, 0]), float(tree.sums[node, 1])
-    tree.score[node] = -1.0
+    tree.least[node] = -1.0
     if growth.newton:
-        a, b = growth.unit * a, growth.unit * b
+        limits = growth.limits
+        gradient = limits.unit * np.float64(tree.sums[node, 0] >> 32)
+        hessian = limits.unit * np.float64(tree.sums[node, 0] & HESSIAN_BITS)
+        penalty = limits.l2_regularization + HESSIAN_EPSILON
         # the value of the root is 0 for any gradient
-        tree.score[node] = a * a / (b + growth.l2_regularization + HESSIAN_EPSILON) if node > 0 else 0.0
-    elif 2.0 * a * b <= PURE * (a + b) * (a + b):
-        return False
-    return bool(n_rows >= 2 * growth.min_rows)
+        tree.least[node] = gradient * gradient / (hessian + penalty) if node > 0 else 0.0
+    else:
+        a, b = float(tree.sums[node, 0]), float(tree.sums[node, 1])
+        if 2.0 * a * b <= PURE * (a + b) * (a + b):
+            return False
+    tree.score[node] = tree.least[node]
+    return bool(n_rows >= 2 * growth.limits.min_rows)
 
 
 @kernel
-def partition_rows(rows: BinnedRows, tree: Tree, node: int) -> None:
-    """Partition the rows of a node between its children, keeping their order."""
-    left, right = 2 * node + 1, 2 * node + 2
-    codes, order, last = rows.codes[tree.feature[node]], tree.order, tree.last_bin[node]
-    kept, moved = tree.begin[node], 0
-    tree.middle[left] = tree.middle[right] = -1
-    for k in range(tree.begin[node], tree.end[node]):
-        if k == tree.middle[node]:
-            tree.middle[left], tree.middle[right] = kept, moved
+def add_children(rows: BinnedRows, tree: Tree, node: int, left: int) -> None:
+    """Split a node: partition its rows between two new nodes, keeping their order."""
+    right, feature = left + 1, tree.feature[node]
+    codes, order, last = rows.codes[feature], tree.order, tree.last_bin[node]
+    missing = -1
+    if tree.missing_left[node]:
+        missing = rows.offsets[feature + 1] - rows.offsets[feature] - 1
+    is_categorical, bits = rows.is_categorical[feature], tree.bits[node]
+    begin, middle, end = tree.begin[node], tree.middle[node], tree.end[node]
+    kept, moved = begin, 0
+    left_middle = right_middle = -1
+    for k in range(begin, end):
+        if k == middle:
+            left_middle, right_middle = kept, moved
         row = order[k]
-        if codes[row] <= last:
+        code = codes[row]
+        goes_left = code <= last or code == missing
+        if is_categorical:
+            goes_left = (bits[code >> 6] >> np.uint64(code & 63)) & np.uint64(1) == np.uint64(1)
+        if goes_left:
             order[kept] = row
             kept += 1
         else:
             tree.spare[moved] = row
             moved += 1
     copy(tree.spare, order[kept : kept + moved])
-    if tree.middle[node] == tree.end[node]:
-        tree.middle[left], tree.middle[right] = kept, moved
-    tree.middle[right] += kept
-    tree.begin[left], tree.end[left] = tree.begin[node], kept
-    tree.begin[right], tree.end[right] = kept, tree.end[node]
+    if middle == end:
+        left_middle, right_middle = kept, moved
+    init_node(tree, left, begin, left_middle, kept)
+    init_node(tree, right, kept, kept + right_middle, end)
     for channel in range(2):
         tree.sums[left, channel] = tree.sums_left[node, channel]
         tree.sums[right, channel] = tree.sums[node, channel] - tree.sums_left[node, channel]
+    tree.child[node] = left
+    tree.depth[left] = tree.depth[right] = tree.depth[node] + 1
+    tree.key[left], tree.key[right] = 2 * tree.key[node] + 1, 2 * tree.key[node] + 2
+    split = tree.n_splits[0]
+    tree.leaf[left], tree.leaf[right] = tree.leaf[node], split + 1
+    tree.splits[split] = node
+    tree.n_splits[0] = split + 1
 
 
 @kernel
 def search_children(
-    rows: BinnedRows,
-    growth: Growth,
-    number: int,
-    tree: Tree,
-    node: int,
-    parent: IntArray,
-    children: IntArray,
-    is_last: bool,
-) -> None:
+    rows: BinnedRows, growth: Growth, number: int, active: IntArray, tree: Tree, node: int, n_free: int
+) -> int:
     """Find the splits of both children of a node, and write their histograms.
 
-    On the last level, `children` holds the bins of one block of features only.
+    Returns
+    -------
+    int
+        Number of free places of histograms afterwards.
     """
-    left, right = 2 * node + 1, 2 * node + 2
+    left = tree.child[node]
+    right, is_last = left + 1, tree.depth[left] + 1 == growth.max_depth
     search_left, search_right = may_split(growth, tree, left), may_split(growth, tree, right)
-    if not (search_left or search_right):
-        return
-    left_is_small = tree.end[left] - tree.begin[left] <= tree.end[right] - tree.begin[right]
-    small, large = (left, right) if left_is_small else (right, left)
-    search_small = search_left if left_is_small else search_right
-    search_large = search_right if left_is_small else search_left
-    of_small, of_large = children[0 if left_is_small else 1], children[1 if left_is_small else 0]
-    histograms = (parent, of_small, of_large)
-    search(
-        rows, growth, (number, node), tree, (small, large), (search_small, search_large), histograms, is_last
-    )
+    parent = tree.slot[node]
+    if search_left or search_right:
+        left_is_small = tree.end[left] - tree.begin[left] <= tree.end[right] - tree.begin[right]
+        small, large = (left, right) if left_is_small else (right, left)
+        wanted = (search_left, search_right) if left_is_small else (search_right, search_left)
+        of_parent = tree.histograms[parent]
+        own = tree.free[n_free - 1]
+        of_small = tree.last_level[0] if is_last else tree.histograms[own]
+        of_large = tree.last_level[1] if is_last else of_parent
+        histograms = (of_parent, of_small, of_large)
+        search(
+            rows, growth, (number, tree.key[node]), active, tree, (small, large), wanted, histograms, is_last
+        )
+        if not is_last and tree.feature[small] >= 0:
+            tree.slot[small] = own
+            n_free -= 1
+        if not is_last and tree.feature[large] >= 0:
+            tree.slot[large] = parent
+            return n_free
+    tree.free[n_free] = parent
+    return n_free + 1
 
 
 @kernel
@@ -255,6 +387,7 @@ def search(  # noqa: C901 - nested loops
     rows: BinnedRows,
     growth: Growth,
     order_key: tuple[int, int],
+    active: IntArray,
     tree: Tree,
     siblings: tuple[int, int],
     wanted: tuple[bool, bool],
@@ -268,8 +401,10 @@ def search(  # noqa: C901 - nested loops
 
     Parameters
     ----------
-    order_key : (number of the tree, node)
+    order_key : (number of the tree, key of the parent)
         Determines the order of features.
+    active : (n_active,)
+        Features to consider.
     siblings, wanted
         The node and its sibling, and flags to find the split of each.
     histograms : (of the parent, of the node, of its sibling)
@@ -277,81 +412,81 @@ def search(  # noqa: C901 - nested loops
     """
     (small, large), (parent, of_small, of_large) = siblings, histograms
     begin, middle, end = tree.begin[small], tree.middle[small], tree.end[small]
-    first_rows = tree.order[begin : end if growth.newton else middle]
-    second_rows = tree.order[begin if growth.newton else middle : end]
-    all_rows = tree.order[begin:end]
+    all_rows, second_rows = tree.order[begin:end], tree.order[middle:end]
+    first_rows = all_rows if growth.newton else tree.order[begin:middle]
     codes, offsets = rows.codes, rows.offsets
-    n_features, n_channels = len(offsets) - 1, len(of_small)
+    n_active, n_channels = len(active), len(of_small)
+    n_tried = max(1, int(np.ceil(growth.split_features * n_active)))
+    n_summed = n_tried if is_last else n_active
     features, places = np.empty(FEATURE_BLOCK, dtype=np.int64), np.empty(FEATURE_BLOCK, dtype=np.int64)
-    f, step = first_and_step(offsets, order_key[0], order_key[1])
-    for done in range(0, n_features, FEATURE_BLOCK):
-        n = min(FEATURE_BLOCK, n_features - done)
+    at, step = first_and_step(offsets, order_key[0], order_key[1])
+    if n_active < len(offsets) - 1:
+        at, step = first_and_step(offsets[: n_active + 1], order_key[0], order_key[1])
+    for done in range(0, n_summed, FEATURE_BLOCK):
+        n = min(FEATURE_BLOCK, n_summed - done)
         for j in range(n):
-            f = (f + step) % n_features
+            at = (at + step) % n_active
+            f = active[at]
             features[j], places[j] = f, j * MAX_BINS if is_last else offsets[f]
             clear(of_small, places[j], places[j] + offsets[f + 1] - offsets[f])
         add_rows(codes, rows.amounts[0], first_rows, features[:n], places, of_small[0])
-        add_rows(codes, rows.amounts[1], second_rows, features[:n], places, of_small[1])
-        if growth.min_rows > 1:
-            add_rows(codes, rows.amounts[2], all_rows, features[:n], places, of_small[2])
+        if not growth.newton:
+            add_rows(codes, rows.amounts[1], second_rows, features[:n], places, of_small[1])
+        if growth.limits.min_rows > 1:
+            add_rows(codes, rows.amounts[2], all_rows, features[:n], places, of_small[n_channels - 1])
         for j in range(n):
-            a, b = places[j], offsets[features[j]]
-            width = offsets[features[j] + 1] - b
+            a, f = places[j], features[j]
+            b = offsets[f]
+            width = offsets[f + 1] - b
             for side in range(2):
-                if not wanted[side]:
-                    continue
                 node, histogram = (small, of_small) if side == 0 else (large, of_large)
-                if side == 1:
+                if side == 1 and (wanted[1] or not is_last) and small != large:
                     for channel in range(n_channels):
                         for i in range(width):
                             of_large[channel, a + i] = parent[channel, b + i] - of_small[channel, a + i]
-                first, second = histogram[0, a : a + width], histogram[1, a : a + width]
-                counts = histogram[n_channels - 1, a : a + width]
-                last = best_split(
-                    growth, first, second, counts, tree.sums[node], tree.score[node], tree.workspace
-                )
-                if last >= 0:
-                    record_split(growth, tree, node, features[j], last, first, second)
+                if not wanted[side] or done + j >= n_tried:
+                    continue
+                first, counts = histogram[0, a : a + width], histogram[n_channels - 1, a : a + width]
+                if not growth.newton:
+                    second = histogram[1, a : a + width]
+                    last = gini_split(
+                        first,
+                        second,
+                        counts,
+                        tree.sums[node],
+                        growth.limits.min_rows,
+                        tree.score[node],
+                        tree.workspace,
+                    )
+                    if last >= 0:
+                        following = last + 1
+                        while first[following] + second[following] == 0:
+                            following += 1
+                        record_split(tree, node, f, last, following, False)
+                elif rows.is_categorical[f]:
+                    n_rows = tree.end[node] - tree.begin[node]
+                    total = tree.sums[node, 0]
+                    if category_split(
+                        first, counts, n_rows, total, growth.limits, tree.score[node], tree.workspace
+                    ):
+                        record_split(tree, node, f, 0, 0, False)
+                        tree.bits[node] = tree.workspace.bits
+                else:
+                    has_missing, total = rows.has_missing[f], tree.sums[node, 0]
+                    last, missing_left = newton_split(
+                        first, counts, has_missing, total, growth.limits, tree.score[node], tree.workspace
+                    )
+                    if last >= 0:
+                        record_split(tree, node, f, last, last + 1, missing_left)
 
 
 @kernel
-def best_split(
-    growth: Growth,
-    first: IntArray,
-    second: IntArray,
-    counts: IntArray,
-    totals: IntArray,
-    best: float,
-    workspace: SplitWorkspace,
-) -> int:
-    """Return the last bin left of the best split of a feature, -1 if none is better than `best`."""
-    if growth.newton:
-        return newton_split(
-            first,
-            second,
-            counts,
-            totals,
-            growth.min_rows,
-            growth.unit,
-            growth.l2_regularization,
-            growth.min_hessian,
-            best,
-            workspace,
-        )
-    return gini_split(first, second, counts, totals, growth.min_rows, best, workspace)
-
-
-@kernel
-def record_split(
-    growth: Growth, tree: Tree, node: int, feature: int, last: int, first: IntArray, second: IntArray
-) -> None:
+def record_split(tree: Tree, node: int, feature: int, last: int, following: int, missing_left: bool) -> None:
     """Record the split of a node by this feature, after this bin."""
-    following = last + 1
-    while not growth.newton and first[following] + second[following] == 0:
-        following += 1
     tree.feature[node], tree.last_bin[node], tree.next_bin[node] = feature, last, following
-    tree.score[node] = tree.workspace.score[last]
-    tree.sums_left[node, 0], tree.sums_left[node, 1] = tree.workspace.first[last], tree.workspace.second[last]
+    tree.missing_left[node] = missing_left
+    tree.score[node] = tree.workspace.best[0]
+    tree.sums_left[node, 0], tree.sums_left[node, 1] = tree.workspace.left[0], tree.workspace.left[1]
 
 
 @kernel

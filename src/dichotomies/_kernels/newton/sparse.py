@@ -146,6 +146,8 @@ def train_sparse_by_gram(
     scratch = empty_scratch(which, rows, nodes)
     for k in which:
         X, n_active = take_node(k, rows, nodes, scratch, entries)
+        if not results.is_trained[0, k]:  # it may have any number of rows, all on one side
+            continue
         data, columns, indptr = X
         n = len(indptr) - 1
         products, coefficients = np.empty((n, n)), np.zeros((nodes.n_members, n))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -31,11 +31,18 @@ class BinaryCalibrator(BaseEstimator, ABC):
 
     Attributes
     ----------
+    is_monotone : bool
+        True for methods whose log-odds do not decrease with the score.
     classes_ : array of shape (2,)
         The negative and the positive label, after `fit`.
     maps_ : ScoreMaps of length 1
         The fitted map, after `fit`.
     """
+
+    is_monotone: ClassVar[bool] = True
+
+    #: True if a node's map depends on the scores of that node alone.
+    nodes_are_independent: ClassVar[bool] = True
 
     @abstractmethod
     def fit_segments(self, segments: Segments) -> ScoreMaps:
@@ -70,30 +77,39 @@ class BinaryCalibrator(BaseEstimator, ABC):
         -------
         self
         """
-        flat = _checked_scores(scores)
+        self.maps_ = self.fit_segments(self._read(scores, y, sample_weight))
+        return self
+
+    def _read(self, scores: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Segments:
+        """Validate the arguments of `fit`, set `classes_`, and return the rows as one segment."""
+        flat = checked_scores(scores)
         self.classes_, positive = _two_sides(np.asarray(y))
         weights = None if sample_weight is None else row_weights(sample_weight, len(flat))
-        self.maps_ = self.fit_segments(Segments(flat, positive, np.array([0, len(flat)]), weights))
-        return self
+        return Segments(flat, positive, np.array([0, len(flat)]), weights)
 
     def predict_log_odds(self, scores: npt.ArrayLike) -> FloatArray:
         """Return the calibrated log-odds (n,) of the positive label."""
         check_is_fitted(self, "maps_")
-        column = _checked_scores(scores).reshape(-1, 1).copy()
+        column = checked_scores(scores).reshape(-1, 1).copy()
         self.maps_.apply(column)
         return column[:, 0]
 
     def predict_proba(self, scores: npt.ArrayLike) -> FloatArray:
         """Return the calibrated probabilities (n, 2) of the negative and the positive label."""
-        log_odds = self.predict_log_odds(scores)
-        return np.column_stack([expit(-log_odds), expit(log_odds)])
+        return both_sides(self.predict_log_odds(scores))
 
 
 BINARY: Registry[BinaryCalibrator] = Registry("binary calibrator", __package__ or "")
 CATALOGUE.add_family("binary-calibrator", BINARY, Estimator())
 
 
-def _checked_scores(scores: npt.ArrayLike) -> FloatArray:
+def both_sides(log_odds: FloatArray) -> FloatArray:
+    """Return the probabilities (n, 2) of the negative and the positive label."""
+    return np.column_stack([expit(-log_odds), expit(log_odds)])
+
+
+def checked_scores(scores: npt.ArrayLike) -> FloatArray:
+    """Return finite scores, one per row, as a contiguous array."""
     flat = np.asarray(scores, dtype=np.float64)
     if flat.ndim != 1:
         raise ValueError(f"Scores must be one number per row, of shape (n,); got shape {flat.shape}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -38,10 +38,12 @@ class PlattScaling(BinaryCalibrator):
     array([[0.561, 0.439]])
     """
 
+    is_monotone: ClassVar[bool] = False
+
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         parameters = np.empty((len(segments), 3))
-        rows = segments.scores, segments.targets, segments.row_weights, segments.offsets
+        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         small = is_small(segments.longest, plain_seconds(len(segments.scores), len(segments)))
         fit_affine.when(small)(*rows, True, parameters)
         return ScoreMaps.affine(parameters, "platt").identity_where_empty(segments)

@@ -11,8 +11,10 @@ from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import (
     AFFINE,
     BETA,
+    CUBIC,
     LINEAR,
-    STEPS,
+    LINES,
+    QUADRATIC,
     apply_to_columns,
     apply_to_segments,
 )
@@ -30,7 +32,7 @@ IDENTITY = "none"
 
 @savable(
     "score-maps",
-    kinds=Array("int8", "n_maps", within=(AFFINE, STEPS + 1)),
+    kinds=Array("int8", "n_maps", within=(AFFINE, QUADRATIC + 1)),
     parameters=Array("float", "n_maps", 3),
     knot_scores=Array("float", "n_knots"),
     knot_probabilities=Array("float", "n_knots"),
@@ -39,20 +41,23 @@ IDENTITY = "none"
 )
 @dataclass(frozen=True, eq=False)
 class ScoreMaps:
-    """Maps from score to calibrated log-odds, one for each of m nodes, each of one of four kinds.
+    """Maps from score to calibrated log-odds, one for each of m nodes, each of one of seven kinds.
 
     Parameters
     ----------
     kinds : int8 array of shape (m,)
         0: ``a s + b``. 1: ``a log p - b log(1 - p) + c`` with ``p = 1 / (1 + exp(-s))``. 2: log-odds of
         a probability that is linear between knots and constant outside them. 3: log-odds of a probability
-        that is constant from each knot up to the next.
+        that is constant from each knot up to the next. 4: log-odds of a probability that is a cubic between
+        knots and constant outside them. 5: a straight line from each knot up to the next. 6: a parabola
+        between two knots, ``b t^2 / 2 - a (1 - t)^2 / 2 + c`` with t from 0 to 1, and its tangents outside.
     parameters : array of shape (m, 3)
         a, b, c.
     knot_offsets : integer array of shape (m + 1,)
         Start and end of each map's knots.
     knot_scores, knot_probabilities : arrays of shape (n_knots,)
-        The knots, by increasing score in each map.
+        The knots, by increasing score in each map. Every knot of kinds 4 and 5 is there twice, with its
+        probability and the derivative, or slope and intercept; those of kind 6 have no probabilities.
     names : string array of shape (m,)
         The calibration method of each map; ``"none"`` for the identity.
 
@@ -99,12 +104,19 @@ class ScoreMaps:
         return cls(kinds, parameters, no_knots, np.empty(0), np.empty(0), np.full(m, name))
 
     @classmethod
+    def quadratic(cls, parameters: FloatArray, ends: FloatArray, name: str) -> ScoreMaps:
+        """Make parabolas from rows (a, b, c) and the two ends (2 m,) of each."""
+        m = len(parameters)
+        kinds, offsets = np.full(m, QUADRATIC, dtype=np.int8), 2 * np.arange(m + 1, dtype=np.intp)
+        return cls(kinds, parameters, offsets, ends, np.zeros(2 * m), np.full(m, name))
+
+    @classmethod
     def knots(
-        cls, offsets: IntArray, scores: FloatArray, probabilities: FloatArray, name: str, *, steps: bool
+        cls, kind: int, offsets: IntArray, scores: FloatArray, probabilities: FloatArray, name: str
     ) -> ScoreMaps:
         """Make maps from knots, dropping any after the last offset; a map without knots is the identity."""
         has_knots = np.diff(offsets) > 0
-        kinds = np.where(has_knots, STEPS if steps else LINEAR, AFFINE).astype(np.int8)
+        kinds = np.where(has_knots, kind, AFFINE).astype(np.int8)
         parameters = np.tile([1.0, 0.0, 0.0], (len(kinds), 1))
         names = np.where(has_knots, name, IDENTITY)
         n_knots = offsets[-1]
@@ -123,14 +135,23 @@ class ScoreMaps:
             raise ValueError(f"Scores must have a column for each of {len(self)} maps; got {scores.shape}.")
         if scores.dtype != np.float64 or not scores.flags.c_contiguous:
             raise ValueError("Scores are replaced in place, so they must be float64 and C-contiguous.")
-        apply_to_columns.when(self._is_small(len(scores), scores.size))(*self._flat, scores)
+        apply_to_columns.when(self._is_small(len(scores), scores.size))(*self.flat, scores)
 
     def apply_segments(self, segments: Segments) -> FloatArray:
         """Return the calibrated log-odds (n,) of the segments' scores; segment k belongs to map k."""
         if len(segments) != len(self):
             raise ValueError(f"There are {len(self)} maps, but {len(segments)} segments.")
         out = segments.scores.copy()
-        apply_to_segments.when(self._is_small(segments.longest, len(out)))(*self._flat, segments.offsets, out)
+        apply_to_segments.when(self._is_small(segments.longest, len(out)))(*self.flat, segments.offsets, out)
+        return out
+
+    def apply_pairs(self, scores: FloatArray, which: IntArray) -> FloatArray:
+        """Return calibrated log-odds of scores (n,); ``scores[i]`` belongs to map ``which[i]``."""
+        order = np.argsort(which, kind="stable")
+        offsets = np.searchsorted(which[order], np.arange(len(self) + 1))
+        sorted_scores, out = scores[order], np.empty(len(scores))
+        apply_to_segments.when(self._is_small(len(scores), len(scores)))(*self.flat, offsets, sorted_scores)
+        out[order] = sorted_scores
         return out
 
     def where(self, chosen: BoolArray, other: ScoreMaps) -> ScoreMaps:
@@ -156,15 +177,18 @@ class ScoreMaps:
 
     def check_relations(self, names: dict[str, Any]) -> None:  # noqa: ARG002 - as of all savable objects
         """Raise if a map of knots has none; see `dichotomies.persistence.checks`."""
-        has_knots = np.diff(self.knot_offsets) > 0
-        expect((has_knots | (self.kinds < LINEAR)).all(), "maps of knots have knots")
+        n_knots, in_pairs = np.diff(self.knot_offsets), np.isin(self.kinds, (CUBIC, LINES))
+        expect(((n_knots > 0) | (self.kinds < LINEAR)).all(), "maps of knots have knots")
+        expect((n_knots[in_pairs] % 2 == 0).all(), "knots with two values come in pairs")
+        expect((n_knots[self.kinds == QUADRATIC] == 2).all(), "parabolas have two ends")
 
     def _is_small(self, n_rows: int, n_scores: int) -> bool:
         """Return True if plain code is to map so many scores of so many rows."""
         return is_small(n_rows, 2e-5 * len(self) + 1e-7 * n_scores, is_answer=True)
 
     @property
-    def _flat(
+    def flat(
         self,
     ) -> tuple[npt.NDArray[np.int8], FloatArray, IntArray, FloatArray, FloatArray]:
+        """Kinds, parameters and knots in the order that kernels take them."""
         return self.kinds, self.parameters, self.knot_offsets, self.knot_scores, self.knot_probabilities

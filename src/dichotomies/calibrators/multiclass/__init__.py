@@ -1,7 +1,8 @@
 """External calibration of class log-probabilities, one file per family."""
 
+from dichotomies.calibrators.multiclass._rows import LOWEST
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 
-__all__ = ["MULTICLASS", "MulticlassCalibrator"]
+__all__ = ["LOWEST", "MULTICLASS", "MulticlassCalibrator"]
 
 __getattr__, __dir__ = MULTICLASS.exports(__all__)

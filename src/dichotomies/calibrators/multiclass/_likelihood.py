@@ -63,7 +63,7 @@ class Likelihood:
 
         Without `curvature`, the last three may be left at zero.
         """
-        single = scale.astype(np.float32), bias.astype(np.float32)
+        single = _in_single(scale), _in_single(bias)
 
         def task(rows: slice) -> tuple[float, FloatArray]:
             if self.single:
@@ -178,3 +178,8 @@ def _separated(rows: CalibrationRows) -> bool:
         if (rows.block(few).max(axis=1) > rows.own[few])[counts].any():
             return False
     return True
+
+
+def _in_single(values: FloatArray) -> npt.NDArray[np.float32]:
+    """Round to single precision, within its range."""
+    return np.clip(values, -1e30, 1e30).astype(np.float32)

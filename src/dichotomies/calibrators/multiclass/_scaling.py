@@ -154,6 +154,13 @@ class Spread:
         off = -self.correlation / (scale * self.bias * free)
         return 1 / (scale**2 * free), off, 1 / (self.bias**2 * free)
 
+    def precision_slopes(self) -> FloatArray:
+        """Derivatives of `precision` (columns) in the logarithms of the deviations and the correlation."""
+        a, ab, b = self.precision()
+        r, free = self.correlation, 1 - self.correlation**2
+        off = -(1 + r**2) / (self.scale * self.bias * free**2)
+        return np.array([[-2 * a, -ab, 0], [0, -ab, -2 * b], [2 * r * a / free, off, 2 * r * b / free]])
+
 
 def best_spread(theta: FloatArray, gradient: FloatArray, curvature: FloatArray) -> Spread:
     """Return the spread with the highest evidence.
@@ -175,24 +182,41 @@ def best_spread(theta: FloatArray, gradient: FloatArray, curvature: FloatArray) 
     u_w = ww * theta[0] + wb * theta[1] - gradient[0]
     u_b = wb * theta[0] + bb * theta[1] - gradient[1]
 
-    def negative_evidence(point: FloatArray) -> float:
-        a, ab, b = _spread_at(point).precision()
-        det = (ww + a) * (bb + b) - (wb + ab) ** 2
-        quadratic = ((bb + b) * u_w**2 - 2 * (wb + ab) * u_w * u_b + (ww + a) * u_b**2) / det
-        evidence = float(np.sum(quadratic - np.log(det / (a * b - ab * ab)))) / 2
-        return _hyperprior_nll(_spread_at(point)) - evidence
+    def negative_evidence(point: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and its gradient in the logarithms of the deviations and the correlation."""
+        spread = _spread_at(point)
+        a, ab, b = spread.precision()
+        aa, aab, bbb = ww + a, wb + ab, bb + b
+        det, prior_det = aa * bbb - aab**2, a * b - ab * ab
+        mean_w, mean_b = (bbb * u_w - aab * u_b) / det, (aa * u_b - aab * u_w) / det
+        evidence = float(np.sum(u_w * mean_w + u_b * mean_b - np.log(det / prior_det))) / 2
+        by_precision = np.array(
+            [
+                np.sum(mean_w**2 + bbb / det - b / prior_det),
+                np.sum(mean_w * mean_b - aab / det + ab / prior_det) * 2,
+                np.sum(mean_b**2 + aa / det - a / prior_det),
+            ]
+        )
+        gradient = spread.precision_slopes() @ by_precision / 2
+        return _hyperprior_nll(spread) - evidence, gradient + _hyperprior_slopes(spread)
 
     grid = [(np.log(s), np.log(t), r) for s in (0.01, 0.1, 0.5) for t in (0.03, 0.3, 1) for r in (0, 0.8)]
     limits = [(SMALLEST, LARGEST_SCALE), (SMALLEST, LARGEST_BIAS)]
     bounds = [*np.log(limits).tolist(), (-CORRELATED, CORRELATED)]
-    start = min(map(np.array, grid), key=negative_evidence)
-    return _spread_at(minimize(negative_evidence, start, method="L-BFGS-B", bounds=bounds).x)
+    start = min(map(np.array, grid), key=lambda point: negative_evidence(point)[0])
+    return _spread_at(minimize(negative_evidence, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
 
 
 def _hyperprior_nll(spread: Spread) -> float:
     """Return the negative log density of the hyperprior, in nats; few rows must not support a wide spread."""
     nll = spread.scale / _EXPECTED_SCALE + spread.bias / _EXPECTED_BIAS
     return float(nll - np.log1p(-(spread.correlation**2)))
+
+
+def _hyperprior_slopes(spread: Spread) -> FloatArray:
+    """Return the derivatives of `_hyperprior_nll` in the logarithms of the deviations and the correlation."""
+    r = spread.correlation
+    return np.array([spread.scale / _EXPECTED_SCALE, spread.bias / _EXPECTED_BIAS, 2 * r / (1 - r**2)])
 
 
 def _spread_at(point: FloatArray) -> Spread:

@@ -1,4 +1,4 @@
-"""Selection of a calibrator by cross-validated NLL."""
+"""Selection of a calibrator, or none, by cross-validated NLL."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from dichotomies._common.best_of import best_of
 from dichotomies.calibrators.multiclass._folds import balanced_folds
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 from dichotomies.persistence import Estimator, savable
@@ -26,6 +27,10 @@ class NoCalibration(MulticlassCalibrator):
     def fit_rows(self, rows: CalibrationRows) -> None:
         """Do nothing."""
 
+    def slope_and_bias(self) -> tuple[FloatArray, FloatArray]:
+        """Return 1 and 0 for every class."""
+        return np.ones(self.n_classes_), np.zeros(self.n_classes_)
+
     def scores(self, x: FloatArray) -> FloatArray:
         """Return the log-probabilities."""
         return x
@@ -33,16 +38,16 @@ class NoCalibration(MulticlassCalibrator):
 
 @MULTICLASS.register("auto")
 class AutoCalibration(MulticlassCalibrator):
-    """The simplest of several calibrators within one standard error of the best, by cross-validated NLL.
+    """The best of several calibrators by cross-validated NLL.
 
-    Candidates are ordered from simple to flexible. A more flexible one replaces a simpler one only if its
-    mean held-out NLL is lower by more than one standard error of the difference, so that small samples
-    select a simple method, or none. Folds are deterministic, and equal rows are in the same fold.
+    The first candidate is kept unless the best is better by more than one standard error of the difference.
+    Folds are deterministic, and equal rows are in the same fold. As the external calibration of a classifier,
+    it is chosen together with the internal one, see `dichotomies.training.choice`.
 
     Parameters
     ----------
-    candidates : sequence of names, default=("none", "temperature", "vector", "isotonic")
-        From simple to flexible; "none" leaves the probabilities unchanged.
+    candidates : sequence of str, default=("none", "vector")
+        Names of multiclass calibrators, the simplest first; "none" leaves the probabilities unchanged.
     cv : int, default=3
         Number of folds.
 
@@ -65,12 +70,10 @@ class AutoCalibration(MulticlassCalibrator):
     >>> MULTICLASS.create("auto").fit(log_proba, y).chosen_
     'none'
     >>> MULTICLASS.create("auto").fit(3 * log_proba, y).chosen_
-    'temperature'
+    'vector'
     """
 
-    def __init__(
-        self, *, candidates: Sequence[str] = ("none", "temperature", "vector", "isotonic"), cv: int = 3
-    ) -> None:
+    def __init__(self, *, candidates: Sequence[str] = ("none", "vector"), cv: int = 3) -> None:
         self.candidates = candidates
         self.cv = cv
 
@@ -81,19 +84,11 @@ class AutoCalibration(MulticlassCalibrator):
         self.nll_: dict[str, float] = {}
         self.chosen_ = self.candidates[0]
         if len(used) == self.cv:
-            self._choose(rows, {name: self._held_out(name, rows, fold) for name in self.candidates})
+            losses = {name: self._held_out(name, rows, fold) for name in self.candidates}
+            self.nll_ = {name: float(rows.weight @ loss) / rows.total_weight for name, loss in losses.items()}
+            self.chosen_ = best_of(losses, rows.weight)
         self.calibrator_ = _create(self.chosen_).fit_on(rows)
         self.n_iter_, self.converged_ = self.calibrator_.n_iter_, True  # the selected one has warned already
-
-    def _choose(self, rows: CalibrationRows, loss: dict[str, FloatArray]) -> None:
-        total = rows.total_weight
-        self.nll_ = {name: float(rows.weight @ each) / total for name, each in loss.items()}
-        for name in self.candidates[1:]:
-            gain = loss[self.chosen_] - loss[name]
-            mean = float(rows.weight @ gain) / total
-            error = np.sqrt(float(rows.weight @ (gain - mean) ** 2)) / total
-            if mean > error:
-                self.chosen_ = name
 
     def _held_out(self, name: str, rows: CalibrationRows, fold: IntArray) -> FloatArray:
         """Return the held-out negative log-probability of each row's class."""
@@ -106,6 +101,10 @@ class AutoCalibration(MulticlassCalibrator):
             log_proba = calibrator.predict_log_proba(rows.raw[held_out])
             loss[held_out] = -log_proba[np.arange(len(log_proba)), rows.codes[held_out]]
         return loss
+
+    def slope_and_bias(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return those of the selected calibrator."""
+        return self.calibrator_.slope_and_bias()
 
     def scores(self, x: FloatArray) -> FloatArray:
         """Return the scores of the selected calibrator."""

@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.registry import Registry
-from dichotomies._common.weights import row_weights
+from dichotomies._common.weights import bounded_counts, row_weights
 from dichotomies.calibrators.multiclass._rows import CalibrationRows, normalise, normalised, row_blocks
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import Size, declares, expect
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from dichotomies._common.typing import FloatArray, IntArray
 
+#: Finite entries beyond are read as this, so that differences and sums of them are finite.
+_FARTHEST = 1e100
 #: Maximum number of classes for which a loaded calibrator is tested on one row.
 _TRIED_CLASSES = 2**22
 
@@ -72,7 +74,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         """
         raw = np.ascontiguousarray(checked_log_proba(log_proba))
         codes = _codes(y, raw, classes)
-        rows = CalibrationRows.read(raw, codes, row_weights(sample_weight, len(raw)))
+        rows = CalibrationRows.read(raw, codes, bounded_counts(row_weights(sample_weight, len(raw))))
         return self.fit_on(rows)
 
     def fit_on(self, rows: CalibrationRows) -> MulticlassCalibrator:
@@ -121,6 +123,14 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         result = self.predict_log_proba(log_proba)
         return np.exp(result, out=result)
 
+    def with_settings_kept(self) -> MulticlassCalibrator:
+        """Return an unfitted copy whose settings, where they were chosen by `fit`, are the chosen ones.
+
+        Fitting the copy to parts of the rows, in order to judge the calibrator, is then quicker.
+        """
+        copy: MulticlassCalibrator = clone(self)
+        return copy
+
     def check_relations(self, names: dict[str, Any]) -> None:
         """Raise if one row cannot be calibrated; see `dichotomies.persistence.checks`."""
         if names["n_classes"] <= _TRIED_CLASSES:
@@ -131,6 +141,10 @@ class MulticlassCalibrator(BaseEstimator, ABC):
     @abstractmethod
     def fit_rows(self, rows: CalibrationRows) -> None:
         """Set the fitted attributes, and `n_iter_` and `converged_` for iterative fits."""
+
+    def slope_and_bias(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return w and b (n_classes,) if the probabilities are proportional to ``exp(w log p + b)``."""
+        return None
 
     @abstractmethod
     def scores(self, x: FloatArray) -> FloatArray:
@@ -151,7 +165,19 @@ def checked_log_proba(log_proba: npt.ArrayLike, n_classes: int | None = None) ->
         raise ValueError(
             f"log_proba must have shape (n_rows, n_classes) with {wanted} classes, got shape {raw.shape}."
         )
-    return raw
+    return _bounded(raw)
+
+
+def _bounded(raw: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the entries, finite ones beyond ±1e100 replaced; the same array if there are none."""
+    if raw.dtype == np.float32 or not raw.size:
+        return raw
+    lowest = raw.min()
+    if np.isneginf(lowest):
+        lowest = raw.min(initial=0.0, where=raw > -np.inf)
+    if max(raw.max(), -lowest) <= _FARTHEST:
+        return raw
+    return np.where(np.isfinite(raw), np.clip(raw, -_FARTHEST, _FARTHEST), raw)
 
 
 def _codes(y: npt.ArrayLike, raw: npt.NDArray[Any], classes: npt.ArrayLike | None) -> IntArray:

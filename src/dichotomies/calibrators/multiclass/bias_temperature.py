@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dichotomies.calibrators.multiclass._likelihood import Likelihood, best_scale
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 from dichotomies.calibrators.multiclass.vector import present_only
@@ -69,6 +71,10 @@ class BiasTemperatureScaling(MulticlassCalibrator):
         self.n_iter_, self.converged_ = found.n_iter, found.converged
         self.common_scale_ = float(found.x[0])
         _, self.bias_ = objective.scale_and_bias(found.x)
+
+    def slope_and_bias(self) -> tuple[FloatArray, FloatArray]:
+        """Return t for every class, and the biases."""
+        return np.full(self.n_classes_, self.common_scale_), self.bias_
 
     def scores(self, x: FloatArray) -> FloatArray:
         """Return ``t log p + b``."""

@@ -64,6 +64,10 @@ class TemperatureScaling(MulticlassCalibrator):
         self.scale_, self.n_iter_, self.converged_ = best.scale, best.n_iter, best.converged
         self.temperature_ = 1 / best.scale
 
+    def slope_and_bias(self) -> tuple[FloatArray, FloatArray]:
+        """Return t and 0 for every class."""
+        return np.full(self.n_classes_, self.scale_), np.zeros(self.n_classes_)
+
     def scores(self, x: FloatArray) -> FloatArray:
         """Return ``t log p``."""
         return np.multiply(x, self.scale_, out=x)

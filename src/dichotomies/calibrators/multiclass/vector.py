@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from sklearn.base import clone
 
 from dichotomies.calibrators.multiclass._likelihood import BestScale, Likelihood, best_scale
 from dichotomies.calibrators.multiclass._rows import log_odds, row_blocks
@@ -32,6 +33,10 @@ class _VectorModel(MulticlassCalibrator):
         x *= self.scale_
         x += self.bias_
         return x
+
+    def slope_and_bias(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return the scales and biases; None on log-odds."""
+        return (self.scale_, self.bias_) if self.on == "log_proba" else None
 
     def _inputs(self, rows: CalibrationRows) -> CalibrationRows:
         if self.on not in ("log_proba", "log_odds"):
@@ -127,6 +132,11 @@ class VectorScaling(_VectorModel):
         self.common_scale_ = float(x[0])
         self.spread_ = (spread.scale, spread.bias, spread.correlation)
         self._keep(objective, x, n_iter, found.converged)
+
+    def with_settings_kept(self) -> VectorScaling:
+        """Return an unfitted copy with the prior of this fit."""
+        copy: VectorScaling = clone(self).set_params(spread=self.spread_)
+        return copy
 
 
 def _all_free(likelihood: Likelihood) -> ScalingObjective:

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from dichotomies._common.parallel import even_batches, run
 from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, Wanted, out_of_fold_scores
-from dichotomies.learners.boosting.binning import bin_rows
-from dichotomies.learners.boosting.estimators import HistAdaBoostClassifier, HistGradientBoostClassifier
-from dichotomies.learners.boosting.trees import BoostedTrees, Ranges
+from dichotomies.learners.boosting.adaboost import HistAdaBoostClassifier
+from dichotomies.learners.boosting.binning import Binning
+from dichotomies.learners.boosting.gradient import HistGradientBoostClassifier
+from dichotomies.learners.boosting.training import NONE, SortedRows, train_models
+from dichotomies.learners.boosting.trees import Ranges
 
 if TYPE_CHECKING:
     from dichotomies._common.parallel import Context
+    from dichotomies._common.typing import FloatArray
     from dichotomies._kernels.boosting.ensembles import Bins
+    from dichotomies.learners.boosting.trees import BoostedTrees
     from dichotomies.rows import NodeTask
-
-#: Stands for no fold left out.
-_NONE = -1
 
 
 @LEARNERS.register("boosting")
@@ -53,46 +53,45 @@ class BoostingLearner(Learner):
         return f"boosting: {kind} at all nodes together, on features binned once"
 
     def fit(self, task: NodeTask, context: Context) -> BoostedTrees:
-        """Train all nodes; nothing is random."""
-        return self._train(task, [_NONE], context)[0]
+        """Train all nodes."""
+        (model,), _ = self._train(task, [NONE], context)
+        return model
 
     def cross_fit(self, task: NodeTask, wanted: Wanted, context: Context) -> CrossFitted:
         """Train all nodes without each fold, and on all rows, as far as wanted."""
         left_out = list(range(task.rows.n_folds)) if wanted & (Wanted.MEMBERS | Wanted.SCORES) else []
-        full_too = [_NONE] if Wanted.FULL in wanted else []
-        trained = self._train(task, left_out + full_too, context)
+        full_too = [NONE] if Wanted.FULL in wanted else []
+        trained, scores = self._train(task, left_out + full_too, context)
         members = trained[: len(left_out)]
-        scores = out_of_fold_scores(task, members, context.n_jobs) if Wanted.SCORES in wanted else None
+        if self.estimator.stops_early and Wanted.SCORES in wanted:
+            scores = out_of_fold_scores(task, members, context.n_jobs)
         return CrossFitted(
-            trained[-1] if full_too else None, members if Wanted.MEMBERS in wanted else [], scores
+            trained[-1] if full_too else None,
+            members if Wanted.MEMBERS in wanted else [],
+            scores if Wanted.SCORES in wanted else None,
         )
 
-    def _train(self, task: NodeTask, left_out: list[int], context: Context) -> list[BoostedTrees]:
+    def _train(
+        self, task: NodeTask, left_out: list[int], context: Context
+    ) -> tuple[list[BoostedTrees], FloatArray]:
         """Train one model per fold left out."""
-        order, leaf, boosting = task.row_order, task.leaf_offset, self.estimator.boosting_parameters()
-        rows, bins = task.rows, self._bins(task, context.n_jobs)
+        order, leaf, rows = task.row_order, task.leaf_offset, task.rows
+        ranges = Ranges(leaf[task.start], leaf[task.split], leaf[task.stop], task.left_is_positive)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight[order]
         fold = None if rows.fold is None else rows.fold[order]
-        ranges = Ranges(leaf[task.start], leaf[task.split], leaf[task.stop], task.left_is_positive)
-
-        def train(nodes: range, excluded: int) -> BoostedTrees:
-            mine = ranges.take(slice(nodes.start, nodes.stop))
-            return BoostedTrees.train(bins, mine, boosting, weight, fold, excluded)
-
-        batches = even_batches(task.node_size, context.n_jobs)
         models = "" if len(left_out) == 1 else f" of {len(left_out)} models"
         progress = context.progress(f"training {task.n_nodes} nodes{models}")
-        work = [(batch, excluded) for excluded in left_out for batch in batches]
-        done = run(train, work, n_jobs=context.n_jobs, progress=progress, shared_memory=True)
-        n = len(batches)
-        return [BoostedTrees.joined(done[i * n : (i + 1) * n]) for i in range(len(left_out))]
+        sorted_rows = SortedRows(*self._bins(task, context.n_jobs), ranges, weight, fold)
+        return train_models(self.estimator, sorted_rows, left_out, context.n_jobs, progress)
 
-    def _bins(self, task: NodeTask, n_jobs: int | None) -> Bins:
+    def _bins(self, task: NodeTask, n_jobs: int | None) -> tuple[Binning, Bins]:
         """Binned rows, sorted by leaf."""
         rows, max_bins = task.rows, self.estimator.max_bins
-        bins = rows.remember(
-            ("bins", max_bins),
-            lambda: bin_rows(rows.X, np.arange(len(rows)), rows.weight, max_bins, n_jobs),
-        )
-        sorted_bins: Bins = bins._replace(codes=bins.codes.take(task.row_order, axis=0))
-        return sorted_bins
+        is_categorical = self.estimator.is_categorical(rows.n_features)
+
+        def find() -> tuple[Binning, Bins]:
+            binning = Binning.find(rows.X, rows.weight, max_bins, is_categorical, n_jobs)
+            return binning, binning.encode(rows.X, np.arange(len(rows)), n_jobs)
+
+        binning, bins = rows.remember(("bins", max_bins, tuple(np.flatnonzero(is_categorical))), find)
+        return binning, bins._replace(codes=bins.codes.take(task.row_order, axis=0))

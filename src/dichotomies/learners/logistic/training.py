@@ -272,8 +272,9 @@ class NodeTraining:
         few = (size <= _MOST_GRAM_ROWS) & (size.astype(float) ** 3 < _SPARSE_COST * (n_numbers + size))
         few |= size <= FEW_ROWS
         given = rows, self._nodes, self._objective, results, entries
-        # Those that are not trained are visited as well, for their features.
-        self._in_batches(np.flatnonzero(few | ~is_trained), lambda some: train_sparse_by_gram(some, *given))
+        # Those that are not trained are visited as well, for their features, if these are kept.
+        visited = few & is_trained | (~is_trained & (self.n_kept > 0))
+        self._in_batches(np.flatnonzero(visited), lambda some: train_sparse_by_gram(some, *given))
         swept = np.flatnonzero(~few & is_trained)
         lanes = X.shape[1] + 1, LANES
         shape = lanes if self.n_members > 1 else lanes[:1]

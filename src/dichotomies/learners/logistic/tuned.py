@@ -230,7 +230,7 @@ class TunedLogisticLearner(Learner):
     depend on the scored row neither through the model nor through C.
     """
 
-    nodes_are_independent = False  # the choice of C pools losses over nodes
+    equals_clones = nodes_are_independent = False  # the choice of C pools losses over nodes
     trains: ClassVar = {"tuned-logistic": TunedLogisticRegression}
 
     Cs: FloatArray

@@ -13,6 +13,7 @@ from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.naive_bayes import gaussian as kernels
 from dichotomies._kernels.naive_bayes.gaussian import Quadratic
 from dichotomies._kernels.naive_bayes.moments import Moments, group_moments, leaf_moments, node_moments
+from dichotomies._kernels.search.node_scores import QuadraticNodes
 from dichotomies.learners.base import Unsupported
 from dichotomies.learners.naive_bayes.priors import Prior
 from dichotomies.persistence import savable
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups
     from dichotomies.rows import NodeTask
+    from dichotomies.tree import ClassTree
 
 #: Largest term of an expanded square: a squared distance of mean and origin, in half variances. Beyond it,
 #: cancellation would lose too many digits.
@@ -119,6 +121,14 @@ class GaussianNodes:
         small = is_small(len(rows), 4e-8 * len(rows) * len(self.shift))
         kernels.score_pairs.when(small)(X, rows, nodes, self.scores, self.constant, out)
         return out
+
+    def search_nodes(self, tree: ClassTree) -> QuadraticNodes:  # noqa: ARG002 - as `SparseWeights`
+        """The nodes in the form that searching takes."""
+        return QuadraticNodes(self.constant, self.scores)
+
+    def search_rows(self, X: Matrix) -> tuple[Any, ...]:
+        """Rows in the form that searching takes."""
+        return (X,)
 
 
 class Expanded(NamedTuple):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 
+from dichotomies._kernels.compile import is_small
 from dichotomies.learners.base import LEARNERS, SCORER, CrossFitted, Learner, Wanted
 from dichotomies.learners.naive_bayes.dense import DenseCounts
 from dichotomies.learners.naive_bayes.gaussian import GaussianMoments, GaussianRule
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.base import NodeScorer
     from dichotomies.rows import NodeTask
+
+#: Numbers up to which sparse rows, and the weights of their features, are written out in small problems.
+_WRITTEN_OUT = 2**22
 
 
 class Statistics(Protocol):
@@ -100,14 +104,18 @@ class NaiveBayesLearner(Learner):
         return CrossFitted(None if full is None else self._with_binarisation(full), members, scores)
 
     def _input(self, task: NodeTask) -> Matrix:
-        return task.rows.remember("naive Bayes features", lambda: self._checked_input(task.rows.X))
+        return task.rows.remember(("naive Bayes features", self), lambda: self._checked_input(task))
 
-    def _checked_input(self, X: Matrix) -> Matrix:
-        """Check `X` and binarise it if the rule does."""
+    def _checked_input(self, task: NodeTask) -> Matrix:
+        """Check the features, binarise them if the rule does, and write sparse ones out in small problems."""
+        X = task.rows.X
         if isinstance(self._rule, GaussianRule):
             return X
         self._rule.check(X, type(self.estimator).__name__)
-        return self._rule.binarised(X)
+        X = self._rule.binarised(X)
+        size = (X.shape[0] + task.n_nodes) * X.shape[1]
+        is_sparse = not isinstance(X, np.ndarray)
+        return X.toarray() if is_sparse and size <= _WRITTEN_OUT and is_small(X.shape[0], 2e-8 * size) else X
 
     def _statistics(self, task: NodeTask, X: Matrix, folds: IntArray | None, context: Context) -> Statistics:
         def take() -> Statistics:
@@ -117,7 +125,7 @@ class NaiveBayesLearner(Learner):
             kind = DenseCounts if isinstance(X, np.ndarray) else SparseCounts
             return kind.of(self._rule, groups, rows, X, context)
 
-        key = "class statistics", None if folds is None else folds.tobytes()
+        key = "class statistics", self, None if folds is None else folds.tobytes()
         known: Statistics = task.rows.remember(key, take)
         return known if known.groups.task is task else known.of_task(task)
 

@@ -1,0 +1,48 @@
+"""The trials of the study of defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from experiments.defaults.trial import DefaultsTrial
+from experiments.defaults.ways import FLAT, LEARNERS, WAYS
+from experiments.study.choice import StudyDataset
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Datasets with boosted trees, one clone for each node, which take minutes elsewhere.
+BOOSTED = ("optdigits", "micromass", "letter")
+
+
+@dataclass(frozen=True)
+class DefaultsChoice:
+    """Trials to run: of some datasets, all base learners and ways.
+
+    Attributes
+    ----------
+    datasets : sequence of str
+    repeats : int
+        Number of splits of each.
+    """
+
+    datasets: Sequence[str]
+    repeats: int
+
+    @property
+    def subjects(self) -> list[StudyDataset]:
+        """The datasets."""
+        return [StudyDataset(name) for name in self.datasets]
+
+    def trials(self) -> list[DefaultsTrial]:
+        """All trials, everything once before anything again; those that share their rows together."""
+        return [
+            DefaultsTrial(dataset, learner, way, repeat)
+            for repeat in range(self.repeats)
+            for dataset in self.datasets
+            for learner in LEARNERS
+            for way in WAYS
+            if (learner != "boosted_trees" or dataset in BOOSTED)
+            and (way != FLAT or learner == "logistic_regression")
+        ]

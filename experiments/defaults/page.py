@@ -1,0 +1,162 @@
+"""The tables and the picture of the study of defaults."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from statistics import fmean, geometric_mean
+from typing import TYPE_CHECKING, NamedTuple
+
+from dichotomies.plots.style import COLOURS, GREY, MARKERS, matplotlib, tidy
+from experiments.defaults.ways import BEFORE, FIXED, FLAT, LEARNERS, NOW, PLAIN
+from experiments.pages import markdown
+from experiments.pages.grid import Grid, Line, Words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from experiments.defaults.trial import DefaultsResult
+
+#: Test rows from which a calibration error is measured with little noise.
+_MANY_ROWS = 2_000
+
+
+class Case(NamedTuple):
+    """A dataset with a base learner: all results of a way, by repeat."""
+
+    dataset: str
+    learner: str
+    by_way: dict[str, list[DefaultsResult]]
+
+    def mean(self, way: str, name: str = "nll") -> float:
+        """Mean of a number over the repeats."""
+        return fmean(getattr(each, name) for each in self.by_way[way])
+
+    @property
+    def bound(self) -> float:
+        """NLL of the best way in each repeat, chosen on the test rows."""
+        ways = [*FIXED, BEFORE, NOW]
+        return fmean(
+            min(each.nll for each in results) for results in zip(*(self.by_way[w] for w in ways), strict=True)
+        )
+
+
+def cases(results: Iterable[DefaultsResult]) -> list[Case]:
+    """Complete cases, in the order of the results."""
+    found: dict[tuple[str, str], dict[str, list[DefaultsResult]]] = defaultdict(lambda: defaultdict(list))
+    for each in results:
+        found[each.trial.dataset, each.trial.learner][each.trial.way].append(each)
+    complete = {}
+    for key, by_way in found.items():
+        repeats = set.intersection(*({r.trial.repeat for r in by_way[way]} for way in (*FIXED, BEFORE, NOW)))
+        kept = {way: [r for r in each if r.trial.repeat in repeats] for way, each in by_way.items()}
+        if repeats:
+            complete[key] = kept
+    order = {name: place for place, name in enumerate(LEARNERS)}
+    return sorted((Case(*key, by_way) for key, by_way in complete.items()), key=lambda c: order[c.learner])
+
+
+def best_fixed(found: list[Case]) -> str:
+    """The fixed pair with the least geometric mean of the NLL over all cases."""
+    return min(FIXED, key=lambda way: geometric_mean(case.mean(way) for case in found))
+
+
+def summary(found: list[Case]) -> str:
+    """Sentences about all cases."""
+    fixed = best_fixed(found)
+    lines = []
+    titles = {
+        NOW: "The default",
+        BEFORE: "The default before",
+        fixed: f"The best fixed pair, {_pair(fixed)},",
+        PLAIN: "No calibration",
+    }
+    for way, title in titles.items():
+        ratios = [case.mean(way) / case.bound for case in found]
+        worst = found[ratios.index(max(ratios))]
+        lines.append(
+            f"- {title} has, on the geometric mean of {len(found)} cases, "
+            f"{geometric_mean(ratios):.3f} times the NLL of the best way in hindsight, at worst "
+            f"{max(ratios):.2f} times ({worst.dataset}, {LEARNERS[worst.learner]})."
+        )
+    times = [case.mean(NOW, "fit_seconds") / case.mean(PLAIN, "fit_seconds") for case in found]
+    lines.append(
+        f"- The default takes {geometric_mean(times):.1f} times the time of the plain fit on the geometric "
+        f"mean, at most {max(times):.1f} times."
+    )
+    large = [case.mean(NOW, "ece") for case in found if case.by_way[NOW][0].n_test >= _MANY_ROWS]
+    if large:
+        lines.append(
+            f"- Its calibration error (ECE) in the {len(large)} cases of {_MANY_ROWS:,} test rows or more is "
+            f"{fmean(large):.3f} on average, {max(large):.3f} at most."
+        )
+    gaps = [case.mean(NOW, "accuracy") - max(case.mean(way, "accuracy") for way in FIXED) for case in found]
+    lines.append(
+        f"- Its accuracy is, on average, {100 * fmean(gaps):+.2f} points from the most accurate pair's."
+    )
+    return "\n".join(lines) + "\n"
+
+
+def table(found: list[Case]) -> Grid:
+    """NLL, accuracy, ECE and time of each case."""
+    fixed = best_fixed(found)
+    header = (
+        *("dataset", "learner", "classes", "rows", "NLL: plain", "before", "now", "chosen"),
+        *(_pair(fixed), "best in hindsight", "flat", "now / best", "accuracy: plain", "now", "ECE: now"),
+        *("seconds: plain", "before", "now", "flat"),
+    )
+    lines = [Line(tuple(Words(text) for text in _cells(case, fixed))) for case in found]
+    return Grid("defaults/cases", "The default and others", header, 2, tuple(lines))
+
+
+def _cells(case: Case, fixed: str) -> list[str]:
+    one = case.by_way[NOW][0]
+    flat = case.by_way.get(FLAT)
+    pairs = sorted({each.chosen for each in case.by_way[NOW]})
+    return [
+        case.dataset,
+        LEARNERS[case.learner],
+        f"{one.n_classes:,}",
+        f"{one.n_train:,}",
+        *(f"{case.mean(way):.3f}" for way in (PLAIN, BEFORE, NOW)),
+        "; ".join(pairs),
+        f"{case.mean(fixed):.3f}",
+        f"{case.bound:.3f}",
+        f"{case.mean(FLAT):.3f}" if flat else "–",
+        f"{case.mean(NOW) / case.bound:.3f}",
+        *(f"{case.mean(way, 'accuracy'):.3f}" for way in (PLAIN, NOW)),
+        f"{case.mean(NOW, 'ece'):.3f}",
+        *(f"{case.mean(way, 'fit_seconds'):.2g}" for way in (PLAIN, BEFORE, NOW)),
+        f"{case.mean(FLAT, 'fit_seconds'):.2g}" if flat else "–",
+    ]
+
+
+def contents(found: list[Case]) -> dict[str, str]:
+    """Markdown by the name of its region."""
+    grid = table(found)
+    return {"defaults/summary": summary(found), grid.name: markdown.table(grid)}
+
+
+def draw_honesty(results: Iterable[DefaultsResult], path: Path) -> None:
+    """Draw the NLL that is reported against that of the test rows, a point for each trial."""
+    pyplot = matplotlib("pyplot")
+    with pyplot.rc_context({"svg.hashsalt": "dichotomies", "font.size": 8}):
+        figure, ax = pyplot.subplots(figsize=(4.2, 4.0), layout="constrained")
+        tidy(ax)
+        shown = [each for each in results if each.trial.way == NOW and each.reported_nll > 0]
+        values = [value for each in shown for value in (each.reported_nll, each.nll)]
+        span = (min(values) / 1.2, max(values) * 1.2)
+        ax.plot(span, span, color=GREY, linewidth=0.8, zorder=1)
+        for (learner, title), colour, marker in zip(LEARNERS.items(), COLOURS, MARKERS, strict=False):
+            mine = [each for each in shown if each.trial.learner == learner]
+            x, y = [each.reported_nll for each in mine], [each.nll for each in mine]
+            ax.plot(x, y, marker, color=colour, markersize=4, alpha=0.7, linestyle="none", label=title)
+        ax.set(xscale="log", yscale="log", xlim=span, ylim=span)
+        ax.set(xlabel="NLL that the classifier reports, out of fold", ylabel="NLL on test rows")
+        ax.legend(frameon=False)
+        figure.savefig(path, metadata={"Date": None})
+        pyplot.close(figure)
+
+
+def _pair(way: str) -> str:
+    return " and ".join(way.split("+"))

@@ -1,0 +1,81 @@
+"""A trial of the study of defaults: one way to calibrate on one split of one dataset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from experiments.running.result import Result
+from experiments.running.store import ResultStore
+from experiments.running.trial import Trial
+
+if TYPE_CHECKING:
+    import os
+
+
+@dataclass(frozen=True, order=True)
+class DefaultsTrial(Trial):
+    """Complete description of one run: the same trial gives the same numbers.
+
+    Attributes
+    ----------
+    dataset : str
+        A name of `experiments.datasets`.
+    learner : str
+        The base learner, a name of `experiments.defaults.ways.LEARNERS`.
+    way : str
+        The calibration, a name of `experiments.defaults.ways.WAYS`.
+    repeat : int
+        Number of the split, of the rows drawn from it, and of the tree.
+    seed : int
+        Seeds all of it; ways share the rows and the tree.
+    """
+
+    dataset: str
+    learner: str
+    way: str
+    repeat: int
+    seed: int = 0
+
+    def kind(self) -> tuple[str, ...]:
+        """Dataset, base learner and way."""
+        return (self.dataset, self.learner, self.way)
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.kind())}, repeat {self.repeat}"
+
+
+@dataclass(frozen=True)
+class DefaultsResult(Result[DefaultsTrial]):
+    """The numbers of one trial: those of `Result`, and two more.
+
+    Attributes
+    ----------
+    reported_nll : float
+        Out-of-fold NLL that the classifier reports of its calibration; -1 without one.
+    chosen : str
+        The pair of calibrators.
+    """
+
+    reported_nll: float
+    chosen: str
+
+    @classmethod
+    def trial_type(cls) -> type[DefaultsTrial]:
+        """The kind of trial that was run."""
+        return DefaultsTrial
+
+
+class DefaultsStore(ResultStore[DefaultsTrial, DefaultsResult]):
+    """The store of the trials.
+
+    Parameters
+    ----------
+    path : path
+        The file; made where there is none.
+    must_exist : bool, default=False
+        Raise if the file is missing or empty, instead of making it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False) -> None:
+        super().__init__(path, DefaultsResult, must_exist=must_exist)

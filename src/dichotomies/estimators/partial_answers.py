@@ -1,0 +1,258 @@
+"""Predictions that are less than the whole distribution: top k, sets of classes, nodes of the tree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from dichotomies.estimators.top_classes import TopClasses
+from dichotomies.inference.answers import above, proba_of, top_k
+from dichotomies.inference.conformal import GROUPS, SCORES, ConformalRows, Score
+from dichotomies.inference.sets import at_depth, confident_nodes, conformal_rows, sets
+from dichotomies.rows.folds import fold_of_rows
+from dichotomies.training.plan import check_whole
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from scipy.sparse import csr_array
+
+    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies.inference.fitted import FittedForest
+    from dichotomies.inference.tree_answers import TreeAnswers
+
+
+class PartialAnswers:
+    """Mixin of the estimators: methods that answer with some classes, or with groups of them."""
+
+    classes_: LabelArray
+    model_: FittedForest
+    conformal_: ConformalRows
+    n_jobs: int | None
+    validated_rows: Any
+
+    def predict_top_k(
+        self,
+        X: Matrix,
+        k: int = 5,
+        search: str = "auto",
+        *,
+        width: int = 10,
+        tolerance: float = 1e-6,
+    ) -> TopClasses:
+        """The most probable classes of each row and their probabilities, the most probable first.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+        k : int, default=5
+            How many; all of them where there are fewer classes.
+        search : {"auto", "exact", "beam", "greedy"}, default="auto"
+            "exact" looks only into nodes that can hold one of the `k` classes, and gives what sorting the
+            whole distribution gives. "auto" does so where it takes less time, and otherwise computes the
+            whole distribution. "beam" keeps the `width` most probable nodes at every step, and may miss
+            classes; "greedy" keeps `k`.
+        width : int, default=10
+            Of "beam"; at least `k` is used.
+        tolerance : float, default=1e-6
+            Width of the intervals in which "exact" certifies probabilities that need a sum over all classes,
+            as those of external calibration do. Rows that cannot be certified from a quarter of the nodes
+            get the whole distribution.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows, k)
+        proba : ndarray of shape (n_rows, k)
+            As a pair, whose attributes say how they were found; see `TopClasses`.
+        """
+        k, width, X = check_whole(k, "k"), check_whole(width, "width"), self.validated_rows(X)
+        k = min(k, len(self.classes_))
+        found = top_k(self.model_, X, k, search=search, width=width, tolerance=tolerance, n_jobs=self.n_jobs)
+        return TopClasses(self.classes_[found.codes], found)
+
+    def predict_above(self, X: Matrix, threshold: float) -> csr_array:
+        """The probabilities that are at least `threshold`, of all classes that have one.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+        threshold : float
+            Above 0 and up to 1.
+
+        Returns
+        -------
+        CSR array of shape (n_rows, n_classes)
+            Columns in the order of `classes_`; only the probabilities asked for are stored.
+        """
+        if not 0 < threshold <= 1:
+            raise ValueError(f"threshold must be a probability above 0 and up to 1, got {threshold!r}.")
+        return above(self.model_, self.validated_rows(X), float(threshold), self.n_jobs)
+
+    def proba_of(self, X: Matrix, labels: npt.ArrayLike) -> FloatArray:
+        """The probabilities of given classes, by the nodes on their paths alone where that takes less time.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+        labels : array of shape (n_rows, m) or (m,)
+            Candidates of each row, or of all rows.
+
+        Returns
+        -------
+        ndarray of the shape of `labels`, or (n_rows, m)
+        """
+        X = self.validated_rows(X)
+        wanted = np.asarray(labels)
+        wanted = wanted[np.newaxis] if wanted.ndim == 1 else wanted
+        if wanted.ndim != 2 or len(wanted) not in (1, X.shape[0]):
+            raise ValueError(
+                f"labels must have shape (m,) or ({X.shape[0]}, m), one row of candidates for each row of X, "
+                f"got {wanted.shape}."
+            )
+        codes = np.broadcast_to(self._codes(wanted), (X.shape[0], wanted.shape[1]))
+        return proba_of(self.model_, X, codes, self.n_jobs)
+
+    def _codes(self, labels: LabelArray) -> IntArray:
+        """Position of each label in `classes_`."""
+        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+        unknown = np.asarray(self.classes_[codes] != labels)
+        if unknown.any():
+            raise ValueError(f"{labels[unknown].tolist()[0]!r} is not a class of this model.")
+        return codes
+
+    # ------------------------------------------------------------------ prediction sets and tree answers
+
+    def calibrate_sets(self, X: Matrix, y: npt.ArrayLike, *, cv: int | None = None) -> Self:
+        """Compute what `predict_set` and ``predict_node(coverage=...)`` need to hold their coverage.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+            Rows that the classifier has not seen (split conformal); with `cv`, those it was fitted on.
+        y : array of shape (n_rows,)
+            Their labels.
+        cv : int, optional
+            Folds of cross-conformal prediction: each row is evaluated by a clone fitted on the other folds,
+            and no rows need to be held out.
+
+        Returns
+        -------
+        self
+        """
+        X = self.validated_rows(X)
+        codes = self._codes(np.asarray(y))
+        if len(codes) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows, but y has {len(codes)} labels.")
+        if cv is None:
+            self.conformal_ = conformal_rows(self.model_, X, codes, self.n_jobs)
+            return self
+        fold, labels, parts = fold_of_rows(codes, cv, np.random.RandomState(0)), self.classes_[codes], []
+        for f in range(int(fold.max()) + 1):
+            other = clone(self).fit(X[fold != f], labels[fold != f])
+            mine = np.flatnonzero((fold == f) & np.isin(labels, other.classes_))
+            evaluated = conformal_rows(other.model_, X[mine], other._codes(labels[mine]), self.n_jobs)
+            parts.append(replace(evaluated, codes=codes[mine]))
+        self.conformal_ = ConformalRows.joined(parts)
+        return self
+
+    def predict_set(
+        self,
+        X: Matrix,
+        coverage: float = 0.9,
+        *,
+        score: str = "least-ambiguous",
+        by: str = "all",
+        allow_empty: bool = False,
+    ) -> list[LabelArray]:
+        """Sets of classes that hold the true one with the given probability, after `calibrate_sets`.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+        coverage : float, default=0.9
+            Share of rows whose set holds the true class: at least this on average, if the rows are
+            exchangeable with those of `calibrate_sets`.
+        score : {"least-ambiguous", "adaptive", "regularised"}, default="least-ambiguous"
+            "least-ambiguous" has the smallest sets: all classes above one probability. "adaptive" has larger
+            sets for harder rows: the most probable classes up to a total probability; "regularised" adds a
+            penalty for every class after the fifth, which keeps the largest sets smaller.
+        by : {"all", "class", "cluster"}, default="all"
+            Rows that thresholds are computed from: all; those of each class, so that every class with enough
+            rows is covered; or those of classes with similar scores, for long tails.
+        allow_empty : bool, default=False
+            Leave sets empty where no class is within its threshold. Otherwise the most probable class is in
+            every set, and the coverage is higher than asked for where that class alone is right more often.
+
+        Returns
+        -------
+        list of ndarray
+            The labels of each row's set, the most probable first.
+        """
+        coverage = self._checked_coverage(coverage)
+        if score not in SCORES:
+            raise ValueError(f"score must be one of {SCORES}, got {score!r}.")
+        if by not in GROUPS:
+            raise ValueError(f"by must be one of {GROUPS}, got {by!r}.")
+        X, kind = self.validated_rows(X), Score(score)
+        thresholds = self.conformal_.thresholds(kind, coverage, by, len(self.classes_))
+        found = sets(self.model_, X, kind, thresholds, allow_empty=allow_empty, n_jobs=self.n_jobs)
+        return [self.classes_[codes] for codes in found]
+
+    def predict_node(
+        self, X: Matrix, confidence: float | None = None, *, coverage: float | None = None
+    ) -> TreeAnswers:
+        """Groups of classes, as deep in the tree as the evidence goes: a class, or all classes below a node.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+        confidence : float, optional
+            Least probability of the group: of the nodes on the way down the likelier sides, the deepest that
+            has it is the answer.
+        coverage : float, optional
+            In place of `confidence`: share of rows whose answer is to hold the true class, guaranteed as in
+            `predict_set`, after `calibrate_sets`.
+
+        Returns
+        -------
+        TreeAnswers
+            With ``names``, ``proba``, ``size`` and ``labels(row)``.
+        """
+        if (confidence is None) == (coverage is None):
+            raise ValueError("Give either confidence or coverage.")
+        if confidence is None:
+            threshold = self.conformal_.node_threshold(self._checked_coverage(coverage))
+            confidence = float(np.nextafter(threshold, np.inf))  # groups must exceed it
+        elif not 0 < confidence <= 1:
+            raise ValueError(f"confidence must be a probability above 0 and up to 1, got {confidence!r}.")
+        return confident_nodes(self.model_, self.validated_rows(X), confidence, self.n_jobs)
+
+    def predict_at_depth(self, X: Matrix, depth: int) -> TreeAnswers:
+        """The most probable group of classes of the tree cut at a depth.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+        depth : int
+            0 is the root; classes that lie higher are groups of their own.
+
+        Returns
+        -------
+        TreeAnswers
+        """
+        return at_depth(self.model_, self.validated_rows(X), depth, self.n_jobs)
+
+    def _checked_coverage(self, coverage: Any) -> float:
+        check_is_fitted(self)
+        if not isinstance(coverage, float | np.floating) or not 0 < coverage < 1:
+            raise ValueError(f"coverage must be a float between 0 and 1, got {coverage!r}.")
+        if not hasattr(self, "conformal_"):
+            raise NotFittedError(
+                "Coverage needs rows that the classifier has not seen: call calibrate_sets(X, y) with some, "
+                "or calibrate_sets(X, y, cv=5) with the rows that it was fitted on."
+            )
+        return float(coverage)

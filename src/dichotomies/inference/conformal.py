@@ -1,0 +1,174 @@
+"""Conformal prediction sets: thresholds on scores such that sets hold the true class as often as asked.
+
+A score says how ill a class fits a row. If the rows that thresholds are computed on and the rows to predict
+are exchangeable, the set of all classes whose score is at most the ``ceil((n + 1) coverage)``-th smallest of
+n scores of true classes holds the true class with at least that probability, whatever the model is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from dichotomies.persistence import savable
+from dichotomies.persistence.checks import Array
+
+if TYPE_CHECKING:
+    from dichotomies._common.typing import FloatArray, IntArray
+
+#: Quantiles of a class's scores by which classes are clustered (Ding et al. 2023).
+_QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9)
+
+#: Multiple of a log-probability whose fraction is as good as random.
+_DIGITS = 1e6
+
+#: Calibration rows for each cluster of classes, at least.
+_ROWS_PER_CLUSTER = 150
+
+
+@savable(
+    "conformal-rows",
+    codes=Array("integer", "n_rows", within=(0, "n_classes")),
+    log_proba=Array("float", "n_rows"),
+    mass_above=Array("float", "n_rows"),
+    rank=Array("integer", "n_rows"),
+    share=Array("float", "n_rows"),
+    wrong_node=Array("float", "n_rows"),
+)
+@dataclass(frozen=True, eq=False)
+class ConformalRows:
+    """Rows that thresholds are computed from: their true classes, by a model that has not seen them.
+
+    Attributes
+    ----------
+    codes : (n_rows,)
+        The true classes.
+    log_proba : (n_rows,)
+        Log-probability of the true class.
+    mass_above, rank : (n_rows,)
+        Probability and number of the classes that are more probable; equals count if their code is lower.
+    share : (n_rows,)
+        See `row_share`.
+    wrong_node : (n_rows,)
+        Probability of the first node without the true class, on the way down the likelier sides; 0 if all
+        nodes hold it. An answer holds the true class if it stops before that node.
+    """
+
+    codes: IntArray
+    log_proba: FloatArray
+    mass_above: FloatArray
+    rank: IntArray
+    share: FloatArray
+    wrong_node: FloatArray
+
+    @classmethod
+    def joined(cls, parts: list[ConformalRows]) -> ConformalRows:
+        """Rows of several parts, such as folds."""
+        names = [each.name for each in fields(cls)]
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    def scores(self, score: Score) -> FloatArray:
+        """Scores of the true classes."""
+        return score(self.log_proba, self.mass_above, self.rank, self.share)
+
+    def thresholds(self, score: Score, coverage: float, by: str, n_classes: int) -> FloatArray:
+        """Threshold of each class (n_classes,).
+
+        Parameters
+        ----------
+        by : {"all", "class", "cluster"}
+            Rows that a class's threshold is computed from: all; its own where they are enough for it to be
+            finite, otherwise all; or those of classes with similar scores.
+        """
+        scores = self.scores(score)
+        everyone = np.full(n_classes, quantile(scores, coverage))
+        if by == "all":
+            return everyone
+        group = np.arange(n_classes) if by == "class" else self._clusters(scores, coverage, n_classes)
+        order = np.argsort(group[self.codes], kind="stable")
+        sizes = np.bincount(group[self.codes], minlength=n_classes)
+        parts = np.split(scores[order], np.cumsum(sizes)[:-1])
+        own = np.array([quantile(part, coverage) for part in parts])
+        return np.where(np.isfinite(own), own, everyone)[group]
+
+    def _clusters(self, scores: FloatArray, coverage: float, n_classes: int) -> IntArray:
+        """Cluster of each class by quantiles of its scores; classes with few rows form one of their own."""
+        sizes = np.bincount(self.codes, minlength=n_classes)
+        many = np.flatnonzero(sizes >= fewest_rows(coverage))
+        n_clusters = min(int(sizes[many].sum()) // _ROWS_PER_CLUSTER, len(many), n_classes - 1)
+        group = np.zeros(n_classes, dtype=np.intp)
+        if n_clusters < 2:
+            return group
+        parts = np.split(scores[np.argsort(self.codes, kind="stable")], np.cumsum(sizes)[:-1])
+        points = np.array([np.quantile(parts[c], _QUANTILES) for c in many])
+        means = KMeans(n_clusters, n_init=3, random_state=0).fit(points, sample_weight=np.sqrt(sizes[many]))
+        group[many] = 1 + means.labels_
+        return group
+
+    def node_threshold(self, coverage: float) -> float:
+        """Probability that nodes must exceed for the deepest such node to hold the true class as often."""
+        return quantile(self.wrong_node, coverage)
+
+
+def quantile(scores: FloatArray, coverage: float) -> float:
+    """The ``ceil((n + 1) coverage)``-th smallest score; infinite where there are too few.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies.inference.conformal import quantile
+    >>> quantile(np.arange(1.0, 10.0), 0.9), quantile(np.arange(1.0, 9.0), 0.9)
+    (9.0, inf)
+    """
+    place = int(np.ceil((len(scores) + 1) * coverage - 1e-9))
+    return float(np.partition(scores, place - 1)[place - 1]) if place <= len(scores) else np.inf
+
+
+def fewest_rows(coverage: float) -> int:
+    """Rows below which the threshold for a coverage is infinite."""
+    return int(np.ceil(coverage / (1 - coverage) - 1e-9))
+
+
+def row_share(log_proba: FloatArray) -> FloatArray:
+    """Share of a class's own probability that counts in adaptive scores, between 0 and 1, for each row.
+
+    It takes the place of a random number, so that sets are not larger than they need be, and is made of the
+    last digits of the row's greatest log-probability: the same row always has the same set.
+    """
+    share: FloatArray = np.mod(_DIGITS * log_proba.max(axis=1), 1.0)
+    return share
+
+
+@dataclass(frozen=True)
+class Score:
+    """How ill classes fit a row; the lower the better.
+
+    Attributes
+    ----------
+    kind : {"least-ambiguous", "adaptive", "regularised"}
+        ``-log p`` (the order of ``1 - p``); the probability of all more probable classes plus a share of the
+        class's own (Romano et al. 2020); the same plus `penalty` for every class beyond the first `free`
+        (Angelopoulos et al. 2021).
+    """
+
+    kind: str = "least-ambiguous"
+    penalty: float = 0.01
+    free: int = 5
+
+    def __call__(
+        self, log_proba: FloatArray, mass_above: FloatArray, rank: IntArray, share: FloatArray
+    ) -> FloatArray:
+        """Scores of classes with these probabilities, given what ranks above them and the row's share."""
+        if self.kind == "least-ambiguous":
+            return -log_proba
+        score: FloatArray = mass_above + share * np.exp(log_proba)
+        if self.kind == "regularised":
+            score = score + self.penalty * np.maximum(rank + 1 - self.free, 0)
+        return score
+
+
+#: Kinds of scores, and rows that thresholds are computed from.
+SCORES, GROUPS = ("least-ambiguous", "adaptive", "regularised"), ("all", "class", "cluster")

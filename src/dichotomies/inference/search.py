@@ -1,0 +1,243 @@
+"""`TreeSearch`: the most probable classes of each row, evaluating only the nodes that matter.
+
+No class below a node is more probable than the node itself, so nodes less probable than the classes found
+need not be looked into. External calibration that orders classes by ``w log p + b`` with w >= 0 keeps such a
+bound, see `Ranking`; its probabilities also need a sum over all classes, which is bounded by the probability
+of the nodes not looked into (`TreeSearch.certified`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import log_expit, logsumexp
+
+from dichotomies._kernels.compile import canonical, is_small
+from dichotomies._kernels.search.best_first import Maps, Ranking, best_first, empty_queue
+from dichotomies._kernels.search.node_scores import SparseNodes, empty_room
+from dichotomies.calibrators.binary import ScoreMaps
+from dichotomies.calibrators.multiclass import LOWEST
+from dichotomies.inference.frontier import Frontier
+from dichotomies.inference.scorers import CalibratedScorer
+
+if TYPE_CHECKING:
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
+    from dichotomies.calibrators.multiclass import MulticlassCalibrator
+    from dichotomies.learners import Scorer
+    from dichotomies.tree import ClassTree
+
+#: Time of a visit in units of a node's part in evaluating all of them; see benchmarks/search.py.
+_COST_OF_VISIT = 15
+
+#: A search for certified probabilities is given up where a row has visited this part of the nodes.
+_MOST_VISITED = 0.25
+
+
+class Found(NamedTuple):
+    """Classes found by a search, the first ranked first.
+
+    Attributes
+    ----------
+    codes : (n_rows, k)
+        -1 where there are fewer.
+    log_proba : (n_rows, k)
+        By the tree alone, before external calibration; minus infinity where there are fewer.
+    n_visits : (n_rows,)
+        Nodes evaluated.
+    """
+
+    codes: IntArray
+    log_proba: FloatArray
+    n_visits: IntArray
+
+
+class Certified(NamedTuple):
+    """Classes with bounds on their calibrated probabilities.
+
+    Attributes
+    ----------
+    codes, lower, upper : (n_rows, k)
+    n_visits : (n_rows,)
+    is_certain : (n_rows,)
+        True where all bounds are within the tolerance.
+    """
+
+    codes: IntArray
+    lower: FloatArray
+    upper: FloatArray
+    n_visits: IntArray
+    is_certain: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class TreeSearch:
+    """Search of one tree.
+
+    Attributes
+    ----------
+    ranking : Ranking
+        Order of the classes: that of their probabilities after external calibration.
+    """
+
+    tree: ClassTree
+    scorer: Scorer
+    ranking: Ranking
+
+    @classmethod
+    def of(cls, tree: ClassTree, scorer: Any, external: MulticlassCalibrator | None) -> TreeSearch | None:
+        """Make a search; None if the calibrator does not rank classes by ``w log p + b`` with w >= 0."""
+        n = tree.n_classes
+        if external is None:
+            return cls(tree, scorer, Ranking(np.ones(2 * n - 1), np.zeros(2 * n - 1), -np.inf))
+        model = external.slope_and_bias()
+        if model is None or not (model[0] >= 0).all():
+            return None
+        slope, bias = (each[tree.leaf_order] for each in model)
+        ranges = np.stack([tree.start, tree.stop], axis=1).ravel()
+        least = np.minimum.reduceat(np.append(slope, np.inf), ranges)[::2]
+        most = np.maximum.reduceat(np.append(bias, -np.inf), ranges)[::2]
+        slopes, biases = np.append(least, model[0][::-1]), np.append(most, model[1][::-1])
+        return cls(tree, scorer, Ranking(slopes, biases, LOWEST))
+
+    @cached_property
+    def _children(self) -> tuple[IntArray, IntArray]:
+        """Left and right child of each node: a node, or ``~code`` of a class."""
+        return tuple(  # type: ignore[return-value]
+            np.where(side < 0, ~self.tree.leaf_order[~np.minimum(side, -1)], side)
+            for side in (self.tree.left, self.tree.right)
+        )
+
+    @cached_property
+    def _fused(self) -> tuple[Any, ...] | None:
+        """Scorer, nodes, maps and children as the kernel takes them; None if it cannot score such nodes."""
+        scorer = self._node_scorer
+        if not hasattr(scorer, "search_nodes"):
+            return None
+        if isinstance(self.scorer, CalibratedScorer):
+            maps = Maps(*self.scorer.maps.flat, float(self.scorer.bound))
+        else:
+            maps = Maps(*ScoreMaps.identity(self.tree.n_nodes).flat, np.inf)
+        nodes = scorer.search_nodes(self.tree)
+        return scorer, *map(canonical, (nodes, maps, *self._children, self.ranking))
+
+    def pays(self, k: int, n_rows: int) -> bool:
+        """Decide by sizes whether searching for `k` classes takes less time than evaluating every node."""
+        n_visits = (k + 2) * self.tree.mean_depth
+        is_fused = hasattr(self._node_scorer, "search_nodes")
+        cost = _COST_OF_VISIT if is_fused else _COST_OF_VISIT * n_rows
+        return cost * n_visits < self.tree.n_nodes
+
+    @property
+    def _node_scorer(self) -> Any:
+        """Scorer without internal calibration."""
+        return self.scorer.scorer if isinstance(self.scorer, CalibratedScorer) else self.scorer
+
+    def log_proba_of(self, X: Matrix, codes: IntArray) -> FloatArray:
+        """Log-probabilities of given classes (n_rows, m) of each row, by the nodes on their paths."""
+        n_rows, m = codes.shape
+        nodes, goes_left, offsets = self._paths
+        size = (offsets[1:] - offsets[:-1])[codes.ravel()]
+        ends = np.cumsum(size)
+        place = np.repeat(offsets[codes.ravel()] - (ends - size), size) + np.arange(ends[-1] if m else 0)
+        row = np.repeat(np.repeat(np.arange(n_rows), m), size)
+        different, which = np.unique(row * self.tree.n_nodes + nodes[place], return_inverse=True)
+        s = self.scorer.pair_log_odds(X, *np.divmod(different, self.tree.n_nodes))[which]
+        steps = log_expit(np.where(goes_left[place], s, -s))
+        sums = np.bincount(np.repeat(np.arange(n_rows * m), size), steps, n_rows * m).astype(np.float64)
+        return sums.reshape(n_rows, m)
+
+    @cached_property
+    def _paths(self) -> tuple[IntArray, BoolArray, IntArray]:
+        """Nodes above every class, whether the class is on their left, and where each class's begin."""
+        nodes, leaves, goes_left = [], [], []
+        leaf = np.arange(self.tree.n_classes)
+        at = np.zeros(len(leaf), dtype=np.intp)  # ancestor of each leaf, a level at a time
+        while len(leaf):
+            is_left = leaf < self.tree.split[at]
+            nodes.append(at)
+            leaves.append(leaf)
+            goes_left.append(is_left)
+            at = np.where(is_left, self.tree.left[at], self.tree.right[at])
+            leaf, at = leaf[at >= 0], at[at >= 0]
+        codes = self.tree.leaf_order[np.concatenate(leaves)]
+        order = np.argsort(codes, kind="stable")
+        offsets = np.searchsorted(codes[order], np.arange(self.tree.n_classes + 1))
+        return np.concatenate(nodes)[order], np.concatenate(goes_left)[order], offsets
+
+    def best(self, X: Matrix, k: int, least: float = -np.inf) -> Found:
+        """Find the `k` highest ranking classes, or those of rank `least` and above if they are fewer.
+
+        Classes of equal rank are in the order of their codes.
+        """
+        rows = None if self._fused is None else self._fused[0].search_rows(X)
+        if self._fused is None or rows is None:
+            frontier = self._frontier(X)
+            frontier.best(k, least)
+            return Found(*frontier.classes(k, least), frontier.n_visits)
+        nodes, *model = self._fused[1:]
+        n_rows, n_nodes = X.shape[0], self.tree.n_nodes
+        codes, n_visits = np.empty((n_rows, k), dtype=np.intp), np.empty(n_rows, dtype=np.intp)
+        found = Found(codes, np.empty((n_rows, k)), n_visits)
+        room = empty_room(n_nodes, _most_entries(nodes, rows) if isinstance(nodes, SparseNodes) else 0)
+        small = is_small(n_rows, 1e-4 * n_rows * min(n_nodes, 20 * k), is_answer=True)
+        best_first.when(small)(rows, nodes, *model, least, empty_queue(n_nodes), room, *found)  # type: ignore[call-arg]
+        return found
+
+    def beam(self, X: Matrix, k: int, width: int) -> Found:
+        """Find `k` classes by keeping the `width` highest ranking nodes and classes at every step.
+
+        It misses classes whose ancestors rank lower; with a width of all classes it misses none.
+        """
+        frontier = self._frontier(X)
+        frontier.beam(max(k, width))
+        return Found(*frontier.classes(k, -np.inf), frontier.n_visits)
+
+    def certified(self, X: Matrix, k: int, tolerance: float) -> Certified:
+        """Find the `k` highest ranking classes, and bounds on their calibrated probabilities.
+
+        The bounds are narrowed by looking into the nodes that may hold most, until they are within
+        `tolerance` or a row has visited a quarter of the tree.
+        """
+        frontier = self._frontier(X)
+        frontier.best(k, -np.inf)
+        limit = _MOST_VISITED * self.tree.n_nodes
+        while True:
+            rank, mass = frontier.rank, self._log_mass(frontier)
+            classes = logsumexp(np.where(frontier.item < 0, rank, -np.inf), axis=1)
+            everything = np.logaddexp(classes, logsumexp(mass, axis=1))
+            # the most probable class has at most all of the sum
+            is_certain = -np.expm1(classes - everything) <= tolerance
+            bar = np.where(is_certain | (frontier.n_visits > limit), np.inf, -np.inf)
+            if not frontier.expand(mass, bar):
+                break
+        codes, reach = frontier.classes(k, -np.inf)
+        slope, bias, floor = self.ranking
+        z = slope[~codes] * np.maximum(reach, floor) + bias[~codes]
+        lower, upper = np.exp(z - everything[:, None]), np.exp(np.minimum(z - classes[:, None], 0.0))
+        return Certified(codes, lower, upper, frontier.n_visits, is_certain & (codes >= 0).all(axis=1))
+
+    def _log_mass(self, frontier: Frontier) -> FloatArray:
+        """Upper bound on the logarithm of the sum of ``exp(w log p + b)`` over the classes of each node.
+
+        With p_c summing to P over m classes and w the least slope, the sum of ``p_c ** w`` is at most
+        ``P ** w`` if w >= 1, and ``m ** (1 - w) * P ** w`` otherwise. Minus infinity where there is no node.
+        """
+        slope, bias, floor = self.ranking
+        node = np.maximum(frontier.item, 0)
+        log_m = np.log(self.tree.stop - self.tree.start)[node]
+        log_p = np.minimum(np.logaddexp(frontier.reach, log_m + floor), log_m)
+        mass = bias[node] + slope[node] * log_p + np.maximum(1.0 - slope[node], 0.0) * log_m
+        return np.where(frontier.item >= 0, mass, -np.inf)
+
+    def _frontier(self, X: Matrix) -> Frontier:
+        return Frontier(self.scorer, *self._children, self.ranking, X)
+
+
+def _most_entries(nodes: SparseNodes, rows: tuple[Any, ...]) -> int:
+    """Greatest number of entries that the features of a row have together."""
+    _, indices, indptr = rows
+    total = np.concatenate([[0], np.cumsum(nodes.offsets[indices + 1] - nodes.offsets[indices])])
+    return int(np.diff(total[indptr]).max(initial=0))

@@ -1,0 +1,123 @@
+"""Out-of-fold NLL of trees and learners, as it will be after calibration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.base import clone
+
+from dichotomies._common.parallel import Context
+from dichotomies.calibrators.binary import PlattScaling
+from dichotomies.calibrators.binary.auto import Auto
+from dichotomies.calibrators.multiclass import VectorScaling
+from dichotomies.inference.fitted import FittedForest
+from dichotomies.learners import Wanted
+from dichotomies.rows import NodeTask
+from dichotomies.rows.sampling import sample_in_folds
+from dichotomies.training.cross_fitting import CrossFit
+from dichotomies.tree.forest import Forest, node_keys
+
+if TYPE_CHECKING:
+    from dichotomies.calibrators.multiclass import MulticlassCalibrator
+    from dichotomies.rows import Rows
+    from dichotomies.training.plan import Plan
+    from dichotomies.tree import ClassTree
+
+#: Folds where `cv` is not a number: the user's folds number all rows, not a sample of them.
+JUDGING_FOLDS = 3
+
+
+def calibrated_nll(plan: Plan, task: NodeTask, external: MulticlassCalibrator, seed: int = 0) -> float:
+    """Mean out-of-fold NLL of the classes, with stand-ins for the calibration that is planned.
+
+    Internal calibration is the planned one; where it is still to be chosen, the better of Platt scaling and
+    none. `external` stands for external calibration, if any is planned.
+    """
+    wanted = Wanted.SCORES | Wanted.MEMBERS
+    crossed = CrossFit.fit(plan, task, wanted, Context(np.random.RandomState(seed), plan.n_jobs))
+    planned = plan.internal_calibration
+    ways = [None, PlattScaling()] if isinstance(planned, Auto) else [planned]
+    each_way = [replace(crossed, plan=replace(plan, internal_calibration=each)) for each in ways]
+    return min(_nll(each, external) for each in each_way)
+
+
+def _nll(crossed: CrossFit, external: MulticlassCalibrator) -> float:
+    """Mean out-of-fold NLL.
+
+    The external calibrator is fitted on the same out-of-fold probabilities: what it gains by having as many
+    parameters as it has, it gains for everything that is compared.
+    """
+    plan, rows, forest = crossed.plan, crossed.task.rows, Forest.of([crossed.task.tree])
+    log_proba = np.empty((len(rows), rows.n_classes))
+    for f in range(rows.n_folds):
+        mine = np.flatnonzero(rows.fold == f)
+        model = FittedForest(forest, crossed.fold_scorer(f))
+        log_proba[mine] = model.predict_log_proba(rows.features_of(mine), plan.n_jobs)
+    if plan.external_calibration is not None:
+        fitted = clone(external).fit(log_proba, rows.codes, sample_weight=rows.weight)
+        log_proba = fitted.predict_log_proba(log_proba)
+    return float(-np.average(log_proba[np.arange(len(rows)), rows.codes], weights=rows.weight))
+
+
+def only_present(rows: Rows) -> Rows:
+    """The rows, with only the classes that they have; at least two."""
+    present = np.union1d(np.unique(rows.codes), rows.class_order[:2])
+    return replace(rows, codes=np.searchsorted(present, rows.codes), classes=rows.classes[present], memo={})
+
+
+class LearnerJudge:
+    """Out-of-fold NLL of trees with the planned learner and internal calibration.
+
+    By Proposition 1 the NLL of a tree is the sum of the NLLs of its nodes over their own rows, so no class
+    probability is computed; and a node's NLL depends only on the classes on its two sides, so it is stored:
+    of a tree that differs little from those judged before, only the new nodes are trained. Judging trees of
+    different depths `calibrated` takes class probabilities, because errors accumulate with depth.
+    """
+
+    def __init__(self, plan: Plan, rows: Rows) -> None:
+        self._plan = plan
+        self._rows = rows
+        self._sampled_by: tuple[int, int, bool] | None = None
+        self._node_nll: dict[tuple[int, int], float] = {}
+
+    @property
+    def is_quick(self) -> bool:
+        """See `Learner.is_quick`."""
+        return self._plan.learner.is_quick
+
+    def __call__(
+        self,
+        tree: ClassTree,
+        *,
+        max_rows: int,
+        seed: int,
+        whole_classes: bool = False,
+        calibrated: bool = False,
+    ) -> float:
+        """Mean out-of-fold NLL of the tree on at most about `max_rows` rows, see `TreeJudge`."""
+        if self._sampled_by != (max_rows, seed, whole_classes):
+            self._draw_sample(max_rows, seed, whole_classes)
+        if calibrated:
+            rows = only_present(self._sample)
+            restricted = tree.restrict(set(rows.classes.tolist())).over(rows.classes)
+            return calibrated_nll(self._plan, NodeTask(rows, restricted), VectorScaling(), seed)
+        keys = node_keys(tree).sides
+        if not self._plan.learner.nodes_are_independent:
+            self._node_nll.clear()
+        new = np.array([k for k, key in enumerate(keys) if key not in self._node_nll], dtype=np.intp)
+        if len(new):
+            task = NodeTask(self._sample, tree, None if len(new) == tree.n_nodes else new)
+            context = Context(np.random.RandomState(seed), self._plan.n_jobs)
+            nll = CrossFit.fit(self._plan, task, Wanted.SCORES, context).node_nll()
+            self._node_nll |= zip([keys[k] for k in new], nll.tolist(), strict=True)
+        return sum(self._node_nll[key] for key in keys) / float(self._sample.class_weight.sum())
+
+    def _draw_sample(self, max_rows: int, seed: int, whole_classes: bool) -> None:
+        """Choose the rows to judge on, and forget the NLLs on others."""
+        self._sampled_by = max_rows, seed, whole_classes
+        self._node_nll.clear()
+        n_folds = self._plan.cv if isinstance(self._plan.cv, int) else JUDGING_FOLDS
+        rng = np.random.RandomState(seed)
+        self._sample = sample_in_folds(self._rows, max_rows, n_folds, rng, whole_classes=whole_classes)

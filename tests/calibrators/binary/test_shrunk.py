@@ -1,0 +1,61 @@
+"""Shrinkage: nodes without rows of their own follow their depth, nodes with many go their own way."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from dichotomies.calibrators.binary import PlattScaling, Segments
+from dichotomies.calibrators.binary.shrunk import ShrunkPlatt, _Rows
+
+
+def _nodes(rng, sizes, slopes, intercepts, groups=None):
+    """Scores of nodes whose calibrated log-odds are known."""
+    s = rng.normal(scale=2, size=sum(sizes))
+    node = np.repeat(np.arange(len(sizes)), sizes)
+    y = rng.random(len(s)) < expit(np.asarray(slopes)[node] * s + np.asarray(intercepts)[node])
+    return Segments(s, y, np.concatenate([[0], np.cumsum(sizes)]), groups=groups)
+
+
+def test_nodes_with_many_rows_are_fitted_as_by_platt(rng):
+    segments = _nodes(rng, [20_000] * 8, np.linspace(0.2, 2, 8), np.linspace(-2, 2, 8))
+    shrunk, own = (kind().fit_segments(segments).parameters for kind in (ShrunkPlatt, PlattScaling))
+    np.testing.assert_allclose(shrunk, own, atol=0.03)
+
+
+def test_nodes_with_few_rows_keep_the_slope_of_their_depth(rng):
+    groups = np.array([0] * 20 + [1] * 20)
+    slopes = np.where(groups == 0, 0.5, 1.5)
+    segments = _nodes(rng, [1000, *[4] * 19] * 2, slopes, np.zeros(40), groups)
+    found = ShrunkPlatt().fit_segments(segments).parameters
+    np.testing.assert_allclose(found[:, 0], slopes, rtol=0.35)
+    np.testing.assert_allclose(found[:, 1], 0, atol=0.35)
+
+
+def test_nodes_are_at_the_optimum_of_their_own_penalised_likelihood(rng):
+    segments = _nodes(rng, [30, 50, 10], [1.0, 0.3, 2.0], [0.5, -1.0, 0.0])
+    prior = np.array([4.0, 0.5, 2.0])
+    mean = np.array([[0.8, 0.8, 0.8], [0.0, 0.0, 0.0]])
+    found = _Rows.of(segments).minimum(mean, prior[:, None])
+    for k in range(3):
+        rows = slice(segments.offsets[k], segments.offsets[k + 1])
+        s, t = segments.scores[rows], segments.targets[rows]
+
+        def objective(theta, s=s, t=t, centre=mean[:, k]):
+            z = theta[0] * s + theta[1]
+            d, e = theta - centre
+            penalty = prior[0] * d * d + 2 * prior[1] * d * e + prior[2] * e * e
+            return (np.logaddexp(0, z) - t * z).sum() + penalty / 2
+
+        expected = minimize(objective, mean[:, k], tol=1e-12).x
+        np.testing.assert_allclose(found[:, k], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_exchanging_left_and_right_changes_the_sign_alone(rng, swap):
+    segments = _nodes(rng, [40, 60, 20, 30], [1.0, 0.5, 2.0, 1.0], [0.5, -0.5, 0.2, 0.0])
+    other = Segments(-segments.scores, ~segments.targets, segments.offsets)
+    a, b, _ = ShrunkPlatt().fit_segments(segments if swap else other).parameters.T
+    a_, b_, _ = ShrunkPlatt().fit_segments(other if swap else segments).parameters.T
+    np.testing.assert_allclose(a, a_, rtol=0.02)
+    np.testing.assert_allclose(b, -b_, atol=0.02)

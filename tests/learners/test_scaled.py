@@ -1,0 +1,58 @@
+"""Scaled logistic regression is scikit-learn's, on features that scikit-learn standardised."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from dichotomies import ScaledLogisticRegression
+from tests.uncalibrated import Uncalibrated
+
+
+@pytest.fixture
+def rows(digits):
+    """Columns of different sizes, far from zero, and a constant one."""
+    X, y = digits[0][:300, 10:40], digits[1][:300]
+    return np.column_stack(
+        [X * np.logspace(-3, 3, X.shape[1]) + np.linspace(-9, 900, X.shape[1]), X[:, 0] * 0 + 5]
+    ), y
+
+
+def test_scikit_learn_accepts_it():
+    check_estimator(ScaledLogisticRegression(), on_skip=None)
+
+
+def test_it_is_the_pipeline_of_a_scaler_and_logistic_regression(rows):
+    X, y = rows
+    params = {"C": 0.3, "tol": 1e-10, "max_iter": 10_000}
+    ours = ScaledLogisticRegression(**params).fit(X, y)
+    theirs = make_pipeline(StandardScaler(), LogisticRegression(**params)).fit(X, y)
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("internal", [None, "platt"])
+def test_at_nodes_features_are_standardised_once_on_all_rows(rows, internal):
+    X, y = rows
+    weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    scaled = StandardScaler().fit(X, sample_weight=weight).transform(X)
+    given = {"structure": "class-balanced", "internal_calibration": internal, "random_state": 0}
+    ours = Uncalibrated(ScaledLogisticRegression(tol=1e-9), **given).fit(X, y, weight)
+    theirs = Uncalibrated(LogisticRegression(tol=1e-9), **given).fit(scaled, y, weight)
+    assert ours.learner_.startswith("scaled-logistic: ")
+    assert_allclose(ours.predict_log_proba(X), theirs.predict_log_proba(scaled), atol=1e-5)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-3, 1e200])
+def test_units_do_not_matter(rows, unit):
+    X, y = rows
+    plain, other = (
+        Uncalibrated(ScaledLogisticRegression(), "random", random_state=0).fit(rows, y).predict_proba(rows)
+        for rows in (X, X * unit)
+    )
+    if unit == 1e-200:  # smaller than any number whose square is one: no feature at all
+        assert np.isfinite(other).all()
+    else:
+        assert_allclose(other, plain, atol=1e-6)

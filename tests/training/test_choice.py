@@ -1,0 +1,221 @@
+"""The choice of calibration for the whole model, by out-of-fold NLL."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, log_softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble, load
+from dichotomies._common.best_of import best_of
+from dichotomies._common.parallel import Context
+from dichotomies.calibrators.binary import BINARY, Auto
+from dichotomies.calibrators.multiclass import MULTICLASS
+from dichotomies.inference.composition import class_log_proba
+from dichotomies.learners import Wanted
+from dichotomies.rows import NodeTask, Rows
+from dichotomies.rows.folds import fold_count
+from dichotomies.training.choice import Calibration, choose
+from dichotomies.training.cross_fitting import CrossFit
+from dichotomies.training.plan import Plan
+from dichotomies.tree.forest import Forest
+
+NB = GaussianNB(var_smoothing=1e-3)
+
+
+def fit(X, y, estimator=NB, **params):
+    return NestedDichotomyClassifier(estimator, **{"random_state": 0, **params}).fit(X, y)
+
+
+@pytest.fixture
+def few_digits(digits):
+    X, y = digits
+    return X[::4], y[::4]
+
+
+# ------------------------------------------------------------------ against a plain reference
+
+
+def reference(tree, rows, crossed, internal, external):
+    """Out-of-fold NLL of a pair of calibrators, step by step and row by row."""
+    n_folds, codes = rows.n_folds, rows.codes
+    log_proba = np.empty((len(rows), rows.n_classes))
+    scores = crossed.fitted.scores.clip(-200, 200)
+    pairs = crossed.task.own_pairs()
+    for f in range(n_folds):
+        mine = np.flatnonzero(rows.fold == f)
+        log_odds = crossed.fitted.members[f].log_odds(rows.X[mine])
+        if internal is not None:
+            for k in range(tree.n_nodes):
+                node = slice(pairs.offsets[k], pairs.offsets[k + 1])
+                other = rows.fold[pairs.rows[node]] != f
+                calibrator = BINARY.create(internal).fit(scores[node][other], pairs.is_left[node][other])
+                log_odds[:, k] = calibrator.predict_log_odds(log_odds[:, k].clip(-200, 200))
+        log_proba[mine] = class_log_proba(tree, log_odds)
+    if external is not None:
+        raw, calibrator = log_proba.copy(), MULTICLASS.create(external)
+        for f in range(n_folds):
+            mine = rows.fold == f
+            fitted = calibrator.fit(raw[~mine], codes[~mine])
+            log_proba[mine] = fitted.predict_log_proba(raw[mine])
+            calibrator = fitted.with_settings_kept()
+    return -log_proba[np.arange(len(rows)), codes].mean()
+
+
+def test_every_nll_is_that_of_calibrators_fitted_without_the_row(few_digits):
+    X, y = few_digits
+    rows = Rows(X, y, np.arange(10)).in_folds(3, np.random.RandomState(0))
+    tree = NestedDichotomyClassifier(NB, "class-balanced", random_state=0).fit(X, y).tree_
+    plan, context = Plan.of(NestedDichotomyClassifier(NB)), Context(np.random.RandomState(0))
+    crossed = CrossFit.fit(plan, NodeTask(rows, tree), Wanted.SCORES | Wanted.MEMBERS, context)
+    chosen = choose(plan, Forest.of([tree]), rows, [crossed], context.rng)
+    assert len(chosen.calibration.nll) == 8
+    assert chosen.calibration.n_rows == len(rows)
+    for (internal, external), nll in chosen.calibration.nll.items():
+        names = (None if name == "none" else name for name in (internal, external))
+        assert nll == pytest.approx(reference(tree, rows, crossed, *names), rel=1e-5)
+
+
+# ------------------------------------------------------------------ what is chosen
+
+
+def test_the_pair_of_least_nll_is_chosen_and_is_what_naming_it_gives(few_digits):
+    X, y = few_digits
+    clf = fit(X, y)
+    found = clf.calibration_
+    assert found.nll[found.internal, found.external] == min(found.nll.values())
+    assert found.nll[found.internal, found.external] < 0.5 * found.nll["none", "none"]
+    names = {
+        f"{kind}_calibration": None if name == "none" else name
+        for kind, name in (("internal", found.internal), ("external", found.external))
+    }
+    named = fit(X, y, **names)
+    assert named.calibration_ == Calibration(found.internal, found.external)
+    np.testing.assert_allclose(clf.predict_proba(X), named.predict_proba(X), atol=1e-6)
+
+
+def test_calibrated_models_are_left_alone(rng):
+    """Rows drawn from the probabilities of the tree itself."""
+    tree, X = [0, [1, 2]], rng.normal(size=(4000, 2))
+    left, lower = rng.random(4000) < expit(X[:, 0]), rng.random(4000) < expit(X[:, 1])
+    y = np.where(left, 0, np.where(lower, 1, 2))
+    found = fit(X, y, LogisticRegression(), structure=tree).calibration_
+    assert (found.internal, found.external) == ("none", "none")
+    assert "not clearly beaten by any of 8 pairs" in str(found) or "best of 8" in str(found)
+
+
+def test_a_calibrator_that_is_named_is_not_chosen_against(few_digits):
+    X, y = few_digits
+    found = fit(X, y, internal_calibration="platt").calibration_
+    assert {internal for internal, _ in found.nll} == {"platt"}
+    found = fit(X, y, external_calibration="temperature").calibration_
+    assert {external for _, external in found.nll} == {"temperature"}
+    found = fit(X, y, external_calibration=None).calibration_
+    assert {external for _, external in found.nll} == {"none"}
+    assert fit(X, y, internal_calibration=None, external_calibration=None).calibration_ == Calibration()
+
+
+def test_candidates_may_be_given(few_digits):
+    X, y = few_digits
+    auto = {
+        "internal_calibration": Auto(("none", "temperature")),
+        "external_calibration": MULTICLASS.create("auto", candidates=("none", "temperature")),
+    }
+    names = ("none", "temperature")
+    assert set(fit(X, y, **auto).calibration_.nll) == {(i, e) for i in names for e in names}
+
+
+def test_scores_that_are_no_probabilities_are_always_calibrated(few_digits):
+    found = fit(*few_digits, LinearSVC(random_state=0)).calibration_
+    assert "none" not in {internal for internal, _ in found.nll}
+
+
+def test_rows_held_out_choose_inside_first_then_outside(few_digits):
+    X, y = few_digits
+    clf = fit(X, y, calibration_size=0.3)
+    assert clf.calibration_.internal in ("platt", "beta", "isotonic")
+    assert {internal for internal, _ in clf.calibration_.nll} == {clf.calibration_.internal}
+    assert (clf.external_calibrator_ is None) == (clf.calibration_.external == "none")
+
+
+def test_an_ensemble_has_one_choice_for_all_trees(few_digits):
+    X, y = few_digits
+    clf = NestedDichotomyEnsemble(NB, n_estimators=3, random_state=0).fit(X, y)
+    assert len(clf.calibration_.nll) == 8
+    assert clf.calibration_.nll[clf.calibration_.internal, clf.calibration_.external] < 1
+
+
+# ------------------------------------------------------------------ few rows, many rows, weights
+
+
+@pytest.mark.parametrize("rows_per_class", [1, 2, 3])
+def test_very_few_rows_get_a_temperature_or_nothing(digits, rows_per_class):
+    X, y = digits
+    rows = np.concatenate([np.flatnonzero(y == c)[:rows_per_class] for c in range(10)])
+    clf = fit(X[rows], y[rows])
+    candidates = {"none", "temperature"} if rows_per_class > 1 else {"none"}
+    assert {pair[1] for pair in clf.calibration_.nll} == candidates
+    plain = fit(X[rows], y[rows], internal_calibration=None, external_calibration=None)
+    assert np.array_equal(clf.predict(X), plain.predict(X))
+
+
+def test_many_rows_are_compared_on_a_stratified_sample(rng, monkeypatch):
+    monkeypatch.setattr("dichotomies.training.choice._MOST_PAIRS", 0)
+    monkeypatch.setattr("dichotomies.training.choice._FEWEST_ROWS", 500)
+    y = np.arange(3000) % 10
+    X = rng.normal(size=(3000, 4)) + rng.normal(size=(10, 4))[y]
+    clf = fit(X, y)
+    assert clf.calibration_.n_rows == 500
+    names = {
+        f"{kind}_calibration": None if name == "none" else name
+        for kind, name in (("internal", clf.calibration_.internal), ("external", clf.calibration_.external))
+    }
+    named = fit(X, y, **names)  # but fitted on all rows
+    np.testing.assert_allclose(clf.predict_proba(X), named.predict_proba(X), atol=1e-6)
+
+
+def test_folds_are_more_with_few_rows_but_no_more_than_rows_of_a_class():
+    assert [fold_count(n, 10) for n in (10, 20, 35, 40, 1_000, 1_001)] == [2, 2, 3, 4, 5, 3]
+    with pytest.raises(ValueError, match="cv must be 'auto'"):
+        NestedDichotomyClassifier(cv="more").fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_weight_counts_in_the_comparison(few_digits):
+    X, y = few_digits
+    weight = np.where(np.arange(len(y)) % 2, 1.0, 1e-9)
+    heavy = NestedDichotomyClassifier(NB, random_state=0).fit(X, y, sample_weight=weight).calibration_
+    assert heavy.nll != fit(X, y).calibration_.nll
+    assert np.isfinite(list(heavy.nll.values())).all()
+
+
+def test_the_first_way_has_to_be_beaten_clearly(rng):
+    noise = rng.normal(size=1000)
+    losses = {"first": np.zeros(1000), "lucky": noise - noise.mean() - 0.01, "better": np.full(1000, -0.005)}
+    assert best_of(losses, np.ones(1000)) == "first"
+    assert best_of({"first": losses["first"], "better": losses["better"]}, np.ones(1000)) == "better"
+    weight = (noise < 0).astype(float)
+    assert best_of(losses, weight) == "lucky"
+
+
+# ------------------------------------------------------------------ said and saved
+
+
+def test_the_choice_is_said_and_saved(few_digits, tmp_path, capsys):
+    X, y = few_digits
+    clf = fit(X, y, verbose=True)
+    assert f"calibration: {clf.calibration_}" in capsys.readouterr().err
+    assert f"Calibration: {clf.calibration_}." in clf._repr_html_()
+    clf.save(tmp_path / "model")
+    assert load(tmp_path / "model").calibration_ == clf.calibration_
+    assert "Calibration:" not in NestedDichotomyClassifier()._repr_html_()
+
+
+def test_kept_settings_fit_as_the_calibrator_did(rng):
+    log_proba = log_softmax(rng.normal(size=(300, 4)), axis=1)
+    y = rng.integers(4, size=300)
+    vector = MULTICLASS.create("vector").fit(log_proba, y)
+    again = vector.with_settings_kept().fit(log_proba, y)
+    np.testing.assert_allclose(again.scale_, vector.scale_, atol=1e-3)
+    assert again.spread_ == vector.spread_
+    assert not hasattr(MULTICLASS.create("temperature").fit(log_proba, y).with_settings_kept(), "scale_")
