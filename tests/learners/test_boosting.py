@@ -73,7 +73,10 @@ def compare_tree(trees, t, reference, X, target, weight):
             assert reference.feature[theirs] < 0 or impurity(target[rows], weight[rows]) < 1e-12
             continue
         feature, threshold = feature_and_threshold(trees, t, ours)
-        all_right, their_all = X[:, feature] > threshold, X[:, reference.feature[theirs]] > reference.threshold[theirs]
+        all_right, their_all = (
+            X[:, feature] > threshold,
+            X[:, reference.feature[theirs]] > reference.threshold[theirs],
+        )
         right, their_right = all_right[rows], their_all[rows]
         gains = [decreases(side, target[rows], weight[rows]) for side in (right, their_right)]
         assert_allclose(gains[0], gains[1], atol=1e-9)
@@ -230,8 +233,8 @@ def test_more_than_two_classes_are_sent_to_the_nested_dichotomy(iris):
 def both(estimator, X, y, **params):
     """Fitted by the fast learner and by clones.
 
-    Where a node has not seen a value between two of its own, thresholds may differ: they lie between the bins of
-    all rows, or of the clone's. With three equally spaced values they agree.
+    Where a node has not seen a value between two of its own, thresholds may differ: they lie between the
+    bins of all rows, or of the clone's. With three equally spaced values they agree.
     """
     weight = params.pop("sample_weight", None)
     return [
@@ -255,7 +258,10 @@ def test_all_nodes_together_are_one_clone_per_node(digits, rng, estimator, dtype
 
 @ALL
 def test_models_of_folds_are_those_of_clones(digits, estimator):
-    X, y = np.round(2 * digits[0][:300]), np.where(np.arange(300) == 7, 10, digits[1][:300])  # one class has one row
+    X, y = (
+        np.round(2 * digits[0][:300]),
+        np.where(np.arange(300) == 7, 10, digits[1][:300]),
+    )  # one class has one row
     for params in ({}, {"average_folds": True}):
         fast, slow = both(estimator, X, y, internal_calibration="platt", **params)
         assert_allclose(fast.predict_proba(X), slow.predict_proba(X), atol=1e-9)
@@ -333,6 +339,8 @@ def test_weights_of_any_magnitude_give_finite_answers(iris, rng, estimator, scal
 def test_the_scale_of_weights_does_not_matter_to_adaboost(iris, rng):
     X, y = iris
     weight = rng.uniform(0.1, 1, size=len(y))
-    answers = [DISCRETE.fit(X, y > 0, weight * scale).decision_function(X) for scale in (1, 2.0**-900, 2.0**900)]
+    answers = [
+        DISCRETE.fit(X, y > 0, weight * scale).decision_function(X) for scale in (1, 2.0**-900, 2.0**900)
+    ]
     assert np.array_equal(answers[0], answers[1])
     assert np.array_equal(answers[0], answers[2])

@@ -1,4 +1,4 @@
-"""Gradient boosting: equal to scikit-learn's and to brute force, with missing values, categories and draws."""
+"""Gradient boosting: equal to scikit-learn's and to brute force; missing values, categories and draws."""
 
 import itertools
 
@@ -50,9 +50,14 @@ SHAPES = {
 def test_it_is_scikit_learns(table, shape, kind):
     X, target, weight = table
     X = X if "missing" in kind else np.nan_to_num(X)
-    train, given = np.arange(len(X)) % 2 == 0, {"min_samples_leaf": 20, "l2_regularization": 0.5} | SHAPES[shape]
+    train, given = (
+        np.arange(len(X)) % 2 == 0,
+        {"min_samples_leaf": 20, "l2_regularization": 0.5} | SHAPES[shape],
+    )
     categorical = [3] if "categories" in kind else None
-    ours = HistGradientBoostClassifier(30, learning_rate=0.1, categorical_features=categorical, **PLAIN, **given)
+    ours = HistGradientBoostClassifier(
+        30, learning_rate=0.1, categorical_features=categorical, **PLAIN, **given
+    )
     theirs = HistGradientBoostingClassifier(
         max_iter=30, early_stopping=False, categorical_features=categorical, **given
     )
@@ -129,7 +134,9 @@ def test_categorical_columns_of_frames_are_found_by_their_type(table, library, t
     for make in (NestedDichotomyClassifier, NestedDichotomyEnsemble):
         few = {"n_estimators": 2} if make is NestedDichotomyEnsemble else {}
         clf = make(node, random_state=0, **few).fit(frame, y)
-        assert_allclose(clf.predict_proba(frame), make(indexed, random_state=0, **few).fit(X, y).predict_proba(X))
+        assert_allclose(
+            clf.predict_proba(frame), make(indexed, random_state=0, **few).fit(X, y).predict_proba(X)
+        )
         clf.save(tmp_path / "x.model")
         assert np.array_equal(load(tmp_path / "x.model").predict_proba(frame), clf.predict_proba(frame))
 
@@ -186,7 +193,9 @@ def test_out_of_fold_scores_are_those_of_the_members(table):
     y = 2 * target + (X[:, 1] > 30)
     task = in_folds(node_task(ClassTree.from_nested([[0, 1], [2, 3]]), X, y), np.arange(len(y)) % 3)
     for stops_early in (False, True):
-        learner = choose(HistGradientBoostClassifier(20, early_stopping=stops_early, categorical_features=[3]))
+        learner = choose(
+            HistGradientBoostClassifier(20, early_stopping=stops_early, categorical_features=[3])
+        )
         made = learner.cross_fit(task, Wanted.SCORES | Wanted.MEMBERS | Wanted.FULL, Context())
         assert_allclose(made.scores, out_of_fold_scores(task, made.members), rtol=1e-9, atol=1e-9)
         sizes = [np.diff(each.tree_offsets) for each in (*made.members, made.full)]
@@ -199,7 +208,8 @@ def test_stopping_early_keeps_the_trees_that_lower_the_loss_of_rows_held_out(rng
     y = rng.random(900) < 1 / (1 + np.exp(-X[:, 0]))
     given = {"n_estimators": 150, "learning_rate": 0.3, "max_leaf_nodes": 31}
     stopped, full = (
-        HistGradientBoostClassifier(**given, early_stopping=early).fit(X[:300], y[:300]) for early in (True, False)
+        HistGradientBoostClassifier(**given, early_stopping=early).fit(X[:300], y[:300])
+        for early in (True, False)
     )
     assert 1 <= stopped.n_trees_ < 60 < full.n_trees_
     losses = [log_loss(y[300:], model.predict_proba(X[300:])) for model in (stopped, full)]

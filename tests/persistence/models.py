@@ -109,7 +109,9 @@ def _others():
     uncalibrated = model("naive-bayes gaussian", internal_calibration="platt", cv=few)
     yield CalibratedClassifier(FrozenEstimator(uncalibrated), "temperature").fit(X, y)
     yield CalibratedClassifier(uncalibrated, MULTICLASS.create("auto", candidates=("none",))).fit(X, y)
-    frame = pandas.DataFrame(X[:, :3], columns=list("abc")).assign(d=pandas.Categorical(np.round(4 * X[:, 3])))
+    frame = pandas.DataFrame(X[:, :3], columns=list("abc")).assign(
+        d=pandas.Categorical(np.round(4 * X[:, 3]))
+    )
     yield NestedDichotomyClassifier(HistGradientBoostClassifier(4), random_state=0).fit(frame, y)
     scaled = make_pipeline(StandardScaler(), HistAdaBoostClassifier(2))
     yield NestedDichotomyClassifier(scaled, random_state=np.random.RandomState(5)).fit(X, y)

@@ -52,7 +52,9 @@ def test_boosted_trees_with_thresholds_predict_what_they_did_and_are_saved_anew(
         model.model_.scorer.pair_log_odds(X, *pairs), model.model_.scorer.log_odds(X)[pairs], rtol=1e-12
     )
     model.save(tmp_path / "new.model")
-    np.testing.assert_array_equal(load(tmp_path / "new.model").predict_log_proba(X), model.predict_log_proba(X))
+    np.testing.assert_array_equal(
+        load(tmp_path / "new.model").predict_log_proba(X), model.predict_log_proba(X)
+    )
 
 
 def test_boosting_limited_by_depth_stays_so():

@@ -1,7 +1,7 @@
 """Boosted trees as flat arrays, the parameters of their training, and writing them.
 
-A tree is a sequence of splits. All rows begin at leaf 0; split s divides the rows at one leaf, and those that go
-right move to the new leaf s + 1.
+A tree is a sequence of splits. All rows begin at leaf 0; split s divides the rows at one leaf, and those that
+go right move to the new leaf s + 1.
 """
 
 from typing import Any, NamedTuple
@@ -196,9 +196,7 @@ def write_splits(
         node = tree.splits[i]
         local = tree.feature[node]
         left = tree.child[node]
-        left_is_larger = (
-            tree.end[left] - tree.begin[left] > tree.end[left + 1] - tree.begin[left + 1]
-        )
+        left_is_larger = tree.end[left] - tree.begin[left] > tree.end[left + 1] - tree.begin[left + 1]
         # missing values that training has not seen go with the majority, as in scikit-learn
         missing_left = tree.missing_left[node] if rows.has_missing[local] else left_is_larger
         out.leaf[s + i], out.feature[s + i] = tree.leaf[node], to_global.features[local]
@@ -270,9 +268,7 @@ def columns(codes: Codes, rows: IntArray) -> Codes:
 
 
 @kernel
-def place_rows(
-    codes: Codes, trees: Ensembles, begin: int, end: int, place: npt.NDArray[np.uint8]
-) -> None:
+def place_rows(codes: Codes, trees: Ensembles, begin: int, end: int, place: npt.NDArray[np.uint8]) -> None:
     """Write the leaf that each row reaches in the tree with these splits.
 
     Parameters

@@ -114,9 +114,7 @@ def fit_node(
     held_score[:] = out.base[k]
     out.held_loss[k] = held_out_loss(held_score, held, split, out.scale[k], all_weights)
     held_codes, place = columns(bins.codes, held), np.empty(len(held), dtype=np.uint8)
-    limits = Limits(
-        boosting.min_rows[k], 1.0 / packing, boosting.l2_regularization, boosting.min_hessian
-    )
+    limits = Limits(boosting.min_rows[k], 1.0 / packing, boosting.l2_regularization, boosting.min_hessian)
     growth = Growth(
         boosting.max_depth[k],
         boosting.max_leaves[k],
@@ -196,12 +194,10 @@ def row_keys(rows: BinnedRows) -> npt.NDArray[np.uint64]:
 
 
 @kernel
-def draw_rows(
-    rows: BinnedRows, keys: npt.NDArray[np.uint64], share: float, seed: int, number: int
-) -> None:
+def draw_rows(rows: BinnedRows, keys: npt.NDArray[np.uint64], share: float, seed: int, number: int) -> None:
     """Draw a share of the rows for a tree: the amounts of the others are 0.
 
-    Rows are drawn by their bins, so that the order of rows does not matter, and a row twice is one of weight 2.
+    Rows are drawn by their bins, so that their order does not matter, and a row twice is one of weight 2.
     """
     if share >= 1.0:
         return
@@ -239,9 +235,7 @@ def step_leaves(
 
 
 @kernel
-def held_out_loss(
-    score: FloatArray, held: IntArray, split: int, scale: float, weight: FloatArray
-) -> float:
+def held_out_loss(score: FloatArray, held: IntArray, split: int, scale: float, weight: FloatArray) -> float:
     """Sum of the weighted logistic losses of rows that were held out."""
     total = 0.0
     for i in range(len(held)):

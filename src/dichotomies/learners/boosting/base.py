@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
     from dichotomies._kernels.boosting.ensembles import Boosting
 
+
 @declares(
     n_features_in_=Size("n_features"),
     _trees=Part(BoostedTrees, "n_features", n_nodes=1),

@@ -83,12 +83,15 @@ def positions(wanted: Sequence[Any], n_features: int, names: Sequence[Any] | Non
     if given.dtype.kind == "b":
         if given.shape != (n_features,):
             raise ValueError(
-                f"categorical_features has {given.size} entries for {n_features} features; a mask has one each."
+                f"categorical_features has {given.size} entries, but X has {n_features} features; a mask has "
+                "one each."
             )
         return np.flatnonzero(given)
     if given.dtype.kind in "iu":
         if given.min() < 0 or given.max() >= n_features:
-            raise ValueError(f"categorical_features must be from 0 to {n_features - 1}, got {given.tolist()}.")
+            raise ValueError(
+                f"categorical_features must be from 0 to {n_features - 1}, got {given.tolist()}."
+            )
         return np.unique(given)
     if names is None:
         raise ValueError(
@@ -107,12 +110,13 @@ def _is_category(kind: Any) -> bool:
 
 def _plain(column: Any) -> list[Any]:
     """Values of a column as Python objects; missing ones in any form."""
-    return column.tolist() if hasattr(column, "tolist") else column.to_list()
+    values: list[Any] = column.tolist() if hasattr(column, "tolist") else column.to_list()
+    return values
 
 
 def _distinct(column: Any) -> LabelArray:
     """Values of a column that occur, sorted."""
-    known = {value for value in _plain(column) if value is not None and value == value}  # noqa: PLR0124
+    known = {value for value in _plain(column) if value is not None and value == value}
     distinct: LabelArray = np.unique(np.array(list(known)))
     return distinct
 

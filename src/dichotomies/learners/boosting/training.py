@@ -89,9 +89,7 @@ def _train(
         before = np.concatenate([[0], np.cumsum(is_used)])
         n_features = rows.bins.codes.shape[1]
         boosting = estimator.boosting_parameters(before[mine.end] - before[mine.begin], n_features)
-        return BoostedTrees.train(
-            rows.binning, rows.bins, mine, boosting, rows.weight, rows.fold, excluded
-        )
+        return BoostedTrees.train(rows.binning, rows.bins, mine, boosting, rows.weight, rows.fold, excluded)
 
     work = [(batch, excluded) for excluded in left_out for batch in batches]
     done = run(train, work, n_jobs=n_jobs, progress=progress, shared_memory=True)
