@@ -73,14 +73,13 @@ def defaults(
             )
             code = command.run_watched(run, store, jobs)
         results = store.rows()
-    found = page.cases(results)
-    if not found:
+    if not page.cases(results):
         raise ValueError(f"There is nothing to show: {out / STORE} holds no complete case.")
     page.draw_honesty(results, out / "honesty.svg")
     if update is None:
-        print("\n".join(page.contents(found).values()))
+        print("\n".join(page.contents(results).values()))
     else:
-        regions.update_page(update, page.contents(found))
+        regions.update_page(update, page.contents(results))
     raise typer.Exit(code)
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Datasets with boosted trees, one clone for each node, which take minutes elsewhere.
 BOOSTED = ("optdigits", "micromass", "letter")
+#: Rows of each class, in the part with few.
+FEW_ROWS = (2, 5, 15)
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,17 @@ class DefaultsChoice:
     def trials(self) -> list[DefaultsTrial]:
         """All trials, everything once before anything again; those that share their rows together."""
         return [
-            DefaultsTrial(dataset, learner, way, repeat)
+            DefaultsTrial(dataset, learner, way, rows_per_class, repeat)
             for repeat in range(self.repeats)
             for dataset in self.datasets
             for learner in LEARNERS
+            for rows_per_class in (0, *(FEW_ROWS if repeat == 0 else ()))
             for way in WAYS
-            if (learner != "boosted_trees" or dataset in BOOSTED)
-            and (way != FLAT or learner == "logistic_regression")
+            if _is_run(dataset, learner, way, rows_per_class)
         ]
+
+
+def _is_run(dataset: str, learner: str, way: str, rows_per_class: int) -> bool:
+    if learner == "boosted_trees":
+        return dataset in BOOSTED and not rows_per_class and way != FLAT
+    return way != FLAT or (learner == "logistic_regression" and not rows_per_class)

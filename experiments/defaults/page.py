@@ -41,10 +41,10 @@ class Case(NamedTuple):
         )
 
 
-def cases(results: Iterable[DefaultsResult]) -> list[Case]:
-    """Complete cases, in the order of the results."""
+def cases(results: Iterable[DefaultsResult], rows_per_class: int = 0) -> list[Case]:
+    """Complete cases, in the order of the results, with so many rows of a class; 0 for all."""
     found: dict[tuple[str, str], dict[str, list[DefaultsResult]]] = defaultdict(lambda: defaultdict(list))
-    for each in results:
+    for each in (r for r in results if r.trial.rows_per_class == rows_per_class):
         found[each.trial.dataset, each.trial.learner][each.trial.way].append(each)
     complete = {}
     for key, by_way in found.items():
@@ -131,10 +131,36 @@ def _cells(case: Case, fixed: str) -> list[str]:
     ]
 
 
-def contents(found: list[Case]) -> dict[str, str]:
+def few_rows(by_rows: dict[int, list[Case]]) -> Grid:
+    """The default with few rows of a class, against no calibration and against the best fixed pair."""
+    header = (
+        *("rows of a class", "cases", "NLL now / plain: mean", "worst", "NLL before / plain: worst"),
+        *("accuracy now - that of the best pair: mean", "worst"),
+    )
+    lines = []
+    for n_rows, found in by_rows.items():
+        now, before = ([case.mean(way) / case.mean(PLAIN) for case in found] for way in (NOW, BEFORE))
+        gaps = [100 * (case.mean(NOW, "accuracy") - case.mean(_best(case), "accuracy")) for case in found]
+        cells = (
+            *(str(n_rows), str(len(found)), f"{geometric_mean(now):.3f}", f"{max(now):.3f}"),
+            *(f"{max(before):.3f}", f"{fmean(gaps):+.2f}", f"{min(gaps):+.2f}"),
+        )
+        lines.append(Line(tuple(Words(text) for text in cells)))
+    return Grid("defaults/few", "Few rows", header, 1, tuple(lines))
+
+
+def _best(case: Case) -> str:
+    """The fixed pair of least NLL on the test rows."""
+    return min(FIXED, key=case.mean)
+
+
+def contents(results: list[DefaultsResult]) -> dict[str, str]:
     """Markdown by the name of its region."""
-    grid = table(found)
-    return {"defaults/summary": summary(found), grid.name: markdown.table(grid)}
+    found = cases(results)
+    sizes = sorted({each.trial.rows_per_class for each in results} - {0})
+    few = few_rows({n_rows: cases(results, n_rows) for n_rows in sizes})
+    tables = {grid.name: markdown.table(grid) for grid in (table(found), few)}
+    return {"defaults/summary": summary(found), **tables}
 
 
 def draw_honesty(results: Iterable[DefaultsResult], path: Path) -> None:
@@ -143,7 +169,11 @@ def draw_honesty(results: Iterable[DefaultsResult], path: Path) -> None:
     with pyplot.rc_context({"svg.hashsalt": "dichotomies", "font.size": 8}):
         figure, ax = pyplot.subplots(figsize=(4.2, 4.0), layout="constrained")
         tidy(ax)
-        shown = [each for each in results if each.trial.way == NOW and each.reported_nll > 0]
+        shown = [
+            each
+            for each in results
+            if each.trial.way == NOW and each.reported_nll > 0 and not each.trial.rows_per_class
+        ]
         values = [value for each in shown for value in (each.reported_nll, each.nll)]
         span = (min(values) / 1.2, max(values) * 1.2)
         ax.plot(span, span, color=GREY, linewidth=0.8, zorder=1)

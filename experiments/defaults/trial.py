@@ -25,6 +25,8 @@ class DefaultsTrial(Trial):
         The base learner, a name of `experiments.defaults.ways.LEARNERS`.
     way : str
         The calibration, a name of `experiments.defaults.ways.WAYS`.
+    rows_per_class : int
+        Training rows of each class, drawn at random; 0 for as many as the study takes of the dataset.
     repeat : int
         Number of the split, of the rows drawn from it, and of the tree.
     seed : int
@@ -34,12 +36,13 @@ class DefaultsTrial(Trial):
     dataset: str
     learner: str
     way: str
+    rows_per_class: int
     repeat: int
     seed: int = 0
 
     def kind(self) -> tuple[str, ...]:
-        """Dataset, base learner and way."""
-        return (self.dataset, self.learner, self.way)
+        """Dataset, base learner, way and rows of a class."""
+        return (self.dataset, self.learner, self.way, str(self.rows_per_class or "all"))
 
     def __str__(self) -> str:
         return f"{', '.join(self.kind())}, repeat {self.repeat}"

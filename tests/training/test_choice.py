@@ -176,7 +176,9 @@ def test_many_rows_are_compared_on_a_stratified_sample(rng, monkeypatch):
 
 
 def test_folds_are_more_with_few_rows_but_no_more_than_rows_of_a_class():
-    assert [fold_count(n, 10) for n in (10, 20, 35, 40, 1_000, 1_001)] == [2, 2, 3, 4, 5, 3]
+    sizes = (10, 20, 35, 40, 1_000, 1_001)
+    assert [fold_count(n, 10, is_quick=True) for n in sizes] == [2, 2, 3, 4, 5, 3]
+    assert [fold_count(n, 10, is_quick=False) for n in sizes] == [2, 2, 3, 3, 3, 3]
     with pytest.raises(ValueError, match="cv must be 'auto'"):
         NestedDichotomyClassifier(cv="more").fit([[0.0], [1.0]], [0, 1])
 

@@ -183,7 +183,9 @@ class TreeSearch:
         found = Found(codes, np.empty((n_rows, k)), n_visits)
         room = empty_room(n_nodes, _most_entries(nodes, rows) if isinstance(nodes, SparseNodes) else 0)
         small = is_small(n_rows, 1e-4 * n_rows * min(n_nodes, 20 * k), is_answer=True)
-        best_first.when(small)(rows, nodes, *model, least, empty_queue(n_nodes), room, *found)  # type: ignore[call-arg]
+        # the model's arrays are canonical already, which would take long to find out for every request
+        search = best_first.when(True) if small else best_first.compiled
+        search(canonical(rows), nodes, *model, least, empty_queue(n_nodes), room, *found)  # type: ignore[call-arg]
         return found
 
     def beam(self, X: Matrix, k: int, width: int) -> Found:

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 _FEW_ROWS, _FOLDS, _FOLDS_OF_FEW = 1_000, 3, 5
 
 
-def fold_count(n_rows: int, n_classes: int) -> int:
-    """Number of folds for so many rows: 5, or 3 beyond 1,000 rows; no more than a class has rows on average.
+def fold_count(n_rows: int, n_classes: int, *, is_quick: bool) -> int:
+    """Number of folds for so many rows: 3, or 5 of at most 1,000 rows that are trained on quickly.
 
-    With more folds than rows of a class, models of the folds would miss a row of some classes only, those of
-    the rows that they are to score.
+    There are no more folds than rows of a class on average: models of the folds would miss a row of some
+    classes only, those of the rows that they are to score.
     """
-    folds = _FOLDS_OF_FEW if n_rows <= _FEW_ROWS else _FOLDS
+    folds = _FOLDS_OF_FEW if n_rows <= _FEW_ROWS and is_quick else _FOLDS
     return max(2, min(folds, n_rows // n_classes))
 
 

@@ -37,11 +37,11 @@ NONE = "none"
 #: Rows times classes that calibrators are compared on, and the fewest rows that are taken if there are many
 #: classes; beyond, a stratified sample.
 _MOST_PAIRS, _FEWEST_ROWS = 2**16, 2_000
-#: Mean number of rows of a class below which only a temperature is tried: models of the folds are then so
-#: much worse than the final one, and miss so much of the row's own class, that they say little about it.
-_FEW_ROWS = 4
-#: Standard errors by which a calibration has to be better than none; with few rows, twice as many.
-_MARGIN = 1.0
+#: Mean number of rows of a class below which models of the folds are much worse than the final one: a
+#: calibration then has to be better than none by more standard errors. With very few, only a temperature is
+#: tried: the models miss so much of the row's own class that they say little about the ranking.
+_FEW_ROWS, _VERY_FEW_ROWS = 16, 4
+_MARGIN, _MARGIN_OF_FEW = 1.0, 3.0
 
 
 @savable(
@@ -141,7 +141,7 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
         for external in outside:
             losses[name_of(internal), name_of(external)] = _losses(external, judged, log_proba)
     weight = np.ones(len(judged)) if judged.weight is None else judged.weight
-    best = best_of(losses, weight, 2 * _MARGIN if rows_per_class < _FEW_ROWS else _MARGIN)
+    best = best_of(losses, weight, _MARGIN_OF_FEW if rows_per_class < _FEW_ROWS else _MARGIN)
     internal, external = next((i, e) for i in inside for e in outside if (name_of(i), name_of(e)) == best)
     total = max(float(weight.sum()), np.finfo(float).tiny)
     nll = {pair: float(weight @ loss) / total for pair, loss in losses.items()}
@@ -202,7 +202,7 @@ def _candidates(
     """Candidates inside and outside; the only one where it is given."""
     internal, external = plan.internal_calibration, plan.external_calibration
     inside, outside = [internal], [external]
-    few = rows_per_class < _FEW_ROWS
+    few = rows_per_class < _VERY_FEW_ROWS
     if isinstance(internal, Auto):
         names = [NONE] if few else internal.candidates
         if not plan.learner.gives_probabilities:

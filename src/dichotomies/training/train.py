@@ -33,7 +33,7 @@ _FEWEST_ROWS = 4
 def train(plan: Plan, forest: Forest, rows: Rows, context: Context) -> tuple[FittedForest, Calibration]:
     """Train the nodes of one tree or several, and calibrate as planned, or as is best."""
     if plan.cv == "auto":
-        plan = replace(plan, cv=fold_count(len(rows), rows.n_classes))
+        plan = replace(plan, cv=fold_count(len(rows), rows.n_classes, is_quick=plan.learner.is_quick))
     if plan.uses_folds and not isinstance(plan.cv, int):  # the user's folds number all rows
         rows = rows.in_folds(plan.cv, context.rng)
     tasks = _tasks(plan, forest, rows, context.rng)

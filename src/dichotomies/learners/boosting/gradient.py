@@ -162,7 +162,7 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         super()._validate_params()
         if self.max_leaf_nodes is None and (self.max_depth is None or self.max_depth > 8):
             raise ValueError(
-                f"A tree has at most 256 leaves, but max_leaf_nodes is None and max_depth is {self.max_depth}; "
+                f"A tree has at most 256 leaves, but max_leaf_nodes is None and max_depth {self.max_depth}; "
                 "set max_leaf_nodes to a number, or max_depth to at most 8."
             )
 

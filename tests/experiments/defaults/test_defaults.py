@@ -1,0 +1,105 @@
+"""The study of defaults: trials are what users would get, and its tables are made of them alone."""
+
+from dataclasses import replace
+
+import numpy as np
+from sklearn.metrics import log_loss
+
+from dichotomies import NestedDichotomyClassifier
+from experiments.defaults import page
+from experiments.defaults.choice import DefaultsChoice
+from experiments.defaults.measure import measure
+from experiments.defaults.trial import DefaultsResult, DefaultsStore, DefaultsTrial
+from experiments.defaults.ways import BEFORE, FIXED, FLAT, NOW, PLAIN, WAYS, classifier
+
+TRIAL = DefaultsTrial("optdigits", "naive_bayes", NOW, 0, 0)
+
+
+def made(way, nll, *, repeat=0, rows_per_class=0, learner="naive_bayes", accuracy=0.5, seconds=1.0):
+    return DefaultsResult(
+        replace(TRIAL, way=way, repeat=repeat, rows_per_class=rows_per_class, learner=learner),
+        nll=nll,
+        nll_unclipped=nll,
+        accuracy=accuracy,
+        top5_accuracy=0.75,
+        ece=0.02,
+        brier=0.25,
+        mean_depth=3.5,
+        n_train=90,
+        n_test=2_000,
+        n_classes=26,
+        n_features=16,
+        fit_seconds=seconds,
+        predict_seconds=0.5,
+        peak_memory_mb=100.0,
+        warnings="",
+        finished_at="2026-01-01T00:00:00+00:00",
+        versions="{}",
+        reported_nll=nll,
+        chosen="platt+none",
+    )
+
+
+def everything(nll_now=1.1, **params):
+    """Results of all ways: the best has an NLL of 1."""
+    nll = {NOW: nll_now, BEFORE: 1.5, "platt+vector": 1.0}
+    return [made(way, nll.get(way, 2.0), seconds=3.0 if way == NOW else 1.0, **params) for way in WAYS]
+
+
+def test_the_default_is_what_a_user_gets_who_names_nothing(data_dir):
+    result = measure(TRIAL, data_dir=data_dir)
+    given = classifier(TRIAL).get_params(deep=False)
+    plain = NestedDichotomyClassifier().get_params(deep=False)
+    same = ("internal_calibration", "external_calibration", "calibration_size", "cv", "average_folds")
+    assert {name: given[name] for name in same} == {name: plain[name] for name in same}
+    assert result.reported_nll > 0
+    assert "+" in result.chosen
+
+
+def test_ways_share_the_rows_and_the_tree(data_dir):
+    results = [measure(replace(TRIAL, way=way), data_dir=data_dir) for way in (NOW, PLAIN, BEFORE)]
+    assert len({(each.n_train, each.n_test, each.mean_depth) for each in results}) == 1
+    assert len({each.nll for each in results}) == 3
+    few = measure(replace(TRIAL, rows_per_class=2), data_dir=data_dir)
+    assert few.n_train == 2 * few.n_classes
+
+
+def test_the_flat_model_is_calibrated_out_of_fold(digits):
+    X, y = digits
+    flat = classifier(replace(TRIAL, way=FLAT, learner="logistic_regression")).fit(X[::2], y[::2])
+    assert log_loss(y[1::2], np.exp(flat.predict_log_proba(X[1::2]))) < 0.3
+    rare = [*np.flatnonzero(y > 0)[:100].tolist(), 0]  # the zero of the first row is the only one
+    assert classifier(replace(TRIAL, way=FLAT)).fit(X[rare], y[rare]).calibrator_ is None
+
+
+def test_sentences_and_tables_are_of_complete_cases():
+    results = [*everything(), *everything(1.3, repeat=1), *everything(rows_per_class=5)]
+    results.append(made(NOW, 9.0, learner="logistic_regression"))  # without the other ways
+    contents = page.contents(results)
+    assert "1.200 times the NLL of the best way in hindsight" in contents["defaults/summary"]
+    assert "The default takes 3.0 times the time of the plain fit" in contents["defaults/summary"]
+    assert "The best fixed pair, platt and vector," in contents["defaults/summary"]
+    assert "logistic" not in contents["defaults/cases"]
+    assert "| 5 | 1 | 0.550 | 0.550 | 0.750 | +0.00 | +0.00 |" in contents["defaults/few"]
+
+
+def test_honesty_is_drawn_from_the_default_alone(tmp_path):
+    page.draw_honesty(everything(), tmp_path / "honesty.svg")
+    assert (tmp_path / "honesty.svg").stat().st_size > 1_000
+
+
+def test_every_way_is_run_where_it_can_be():
+    trials = DefaultsChoice(["letter", "clinc150"], repeats=2).trials()
+    assert len(set(trials)) == len(trials)
+    assert {each.way for each in trials} == set(WAYS)
+    assert {each.dataset for each in trials if each.learner == "boosted_trees"} == {"letter"}
+    assert all(each.learner == "logistic_regression" for each in trials if each.way == FLAT)
+    assert {each.repeat for each in trials if each.rows_per_class} == {0}
+    assert set(FIXED) < set(WAYS)
+
+
+def test_results_are_stored_and_found_again(tmp_path):
+    with DefaultsStore(tmp_path / "store.sqlite") as store:
+        store.add(made(NOW, 1.0))
+        assert store.finished() == {TRIAL}
+        assert store.rows() == [made(NOW, 1.0)]
