@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import log_expit, logsumexp
 
 from dichotomies._kernels.compile import canonical, is_small
+from dichotomies._kernels.score_maps import FARTHEST
 from dichotomies._kernels.search.best_first import Maps, Ranking, best_first, empty_queue
 from dichotomies._kernels.search.node_scores import SparseNodes, empty_room
 from dichotomies.calibrators.binary import ScoreMaps
@@ -117,7 +118,7 @@ class TreeSearch:
         if not hasattr(scorer, "search_nodes"):
             return None
         if isinstance(self.scorer, CalibratedScorer):
-            maps = Maps(*self.scorer.maps.flat, float(self.scorer.bound))
+            maps = Maps(*self.scorer.maps.flat, min(float(self.scorer.bound), FARTHEST))
         else:
             maps = Maps(*ScoreMaps.identity(self.tree.n_nodes).flat, np.inf)
         nodes = scorer.search_nodes(self.tree)
