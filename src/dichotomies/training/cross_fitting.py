@@ -126,7 +126,8 @@ class CrossFit:
         naive Bayes of a class with one row would answer with log-odds of 200.
         """
         scored = (segments.count(segments.targets) > 0) & (segments.count(~segments.targets) > 0)
-        pooled = Segments(segments.scores, segments.targets, [0, len(segments.scores)], segments.weights)
+        whole = np.array([0, len(segments.scores)])
+        pooled = Segments(segments.scores, segments.targets, whole, segments.weights)
         common = BinaryTemperature().fit_segments(pooled)
         others = ScoreMaps.affine(np.repeat(common.parameters, len(segments), axis=0), "temperature")
         maps = calibrator.fit_segments(segments).where(scored, others)
