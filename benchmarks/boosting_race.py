@@ -195,12 +195,14 @@ def measure(data: str, name: str) -> dict[str, Any]:
     before, begun = _peak(), time.process_time()
     model.fit(X, problem.y)
     fitted = time.process_time()
-    proba = np.asarray(model.predict_proba(X_test))
-    seconds = time.process_time() - fitted
+    proba, n_calls, seconds = np.asarray(model.predict_proba(X_test)), 1, time.process_time() - fitted
+    while seconds < 0.05:  # the clock is coarse
+        model.predict_proba(X_test)
+        n_calls, seconds = n_calls + 1, time.process_time() - fitted
     log_proba = np.log(np.maximum(proba, 1e-300))
     return {
         "fit": fitted - begun,
-        "predict": seconds,
+        "predict": seconds / n_calls,
         "memory": _peak() - before,
         "size": _size(model),
         "nll": _nll(log_proba, problem.y_test),

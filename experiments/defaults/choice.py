@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: Datasets with boosted trees, one clone for each node, which take minutes elsewhere.
-BOOSTED = ("optdigits", "micromass", "letter")
+BOOSTED = ("optdigits", "letter")
 #: Rows of each class, in the part with few.
 FEW_ROWS = (2, 5, 15)
 

@@ -28,7 +28,7 @@ LEARNERS = {
 }
 BEFORE, NOW, PLAIN, FLAT = "before", "now", "none+none", "flat"
 #: Calibrators of the fixed pairs.
-INSIDE, OUTSIDE = ("none", "platt", "beta", "isotonic"), ("none", "vector")
+INSIDE, OUTSIDE = ("none", "platt", "beta", "isotonic", "smooth-isotonic"), ("none", "vector")
 FIXED = tuple(f"{internal}+{external}" for internal in INSIDE for external in OUTSIDE)
 WAYS = (NOW, BEFORE, *FIXED, FLAT)
 #: The tree of all ways, so that they differ by the calibration alone.

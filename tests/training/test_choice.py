@@ -134,7 +134,7 @@ def test_scores_that_are_no_probabilities_are_always_calibrated(few_digits):
 def test_rows_held_out_choose_inside_first_then_outside(few_digits):
     X, y = few_digits
     clf = fit(X, y, calibration_size=0.3)
-    assert clf.calibration_.internal in ("platt", "beta", "isotonic")
+    assert clf.calibration_.internal in ("platt", "beta", "smooth-isotonic")
     assert {internal for internal, _ in clf.calibration_.nll} == {clf.calibration_.internal}
     assert (clf.external_calibrator_ is None) == (clf.calibration_.external == "none")
 
@@ -221,3 +221,17 @@ def test_kept_settings_fit_as_the_calibrator_did(rng):
     np.testing.assert_allclose(again.scale_, vector.scale_, atol=1e-3)
     assert again.spread_ == vector.spread_
     assert not hasattr(MULTICLASS.create("temperature").fit(log_proba, y).with_settings_kept(), "scale_")
+
+
+def test_nodes_that_cannot_be_calibrated_get_the_temperature_of_all(few_digits):
+    """A class with one row has out-of-fold scores of one side only, and naive Bayes is far too sure of it."""
+    X, y = few_digits
+    y = np.where(np.arange(len(y)) == 0, 99, y)
+    clf = fit(X, y, GaussianNB(), internal_calibration="platt", external_calibration=None)
+    maps, node = clf.model_.scorer.maps, int(np.flatnonzero(clf.tree_.leaf_labels == 99)[0])
+    above = [k for k in range(clf.tree_.n_nodes) if clf.tree_.start[k] <= node < clf.tree_.stop[k]]
+    alone = [k for k in above if clf.tree_.stop[k] - clf.tree_.start[k] == 2]
+    assert set(maps.names.tolist()) == {"platt", "temperature"}
+    for k in alone:
+        assert maps.names[k] == "temperature"
+        assert 0 < maps.parameters[k, 0] < 0.5

@@ -233,7 +233,7 @@ def test_scores_without_probabilities_can_be_calibrated(digits):
     for estimator in (LinearSVC(C=0.1, random_state=0), RidgeClassifier()):
         clf = fit(X, y, estimator, internal_calibration="platt")
         assert clf.score(X, y) > 0.6
-        assert fit(X, y, estimator).calibration_.internal in ("platt", "beta", "isotonic")
+        assert fit(X, y, estimator).calibration_.internal in ("platt", "beta", "smooth-isotonic")
         with pytest.raises(TypeError, match="internal_calibration='platt'"):
             fit(X, y, estimator, internal_calibration=None)
 

@@ -42,6 +42,11 @@ _MOST_PAIRS, _FEWEST_ROWS = 2**16, 2_000
 #: tried: the models miss so much of the row's own class that they say little about the ranking.
 _FEW_ROWS, _VERY_FEW_ROWS = 16, 4
 _MARGIN, _MARGIN_OF_FEW = 1.0, 3.0
+#: Share of the uncalibrated NLL that a temperature must not exceed with very few rows.
+_SHARE_OF_VERY_FEW = 0.5
+#: More of a row's loss does not count in the comparison: a single row that naive Bayes holds for impossible
+#: would make the standard error larger than any gain.
+_MOST_LOSS = 100.0
 
 
 @savable(
@@ -141,7 +146,7 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
         for external in outside:
             losses[name_of(internal), name_of(external)] = _losses(external, judged, log_proba)
     weight = np.ones(len(judged)) if judged.weight is None else judged.weight
-    best = best_of(losses, weight, _MARGIN_OF_FEW if rows_per_class < _FEW_ROWS else _MARGIN)
+    best = _best(losses, weight, rows_per_class)
     internal, external = next((i, e) for i in inside for e in outside if (name_of(i), name_of(e)) == best)
     total = max(float(weight.sum()), np.finfo(float).tiny)
     nll = {pair: float(weight @ loss) / total for pair, loss in losses.items()}
@@ -162,6 +167,17 @@ def settled(
     chosen = None if external.chosen_ == NONE else external.calibrator_
     nll = {(calibration.internal, name): nll for name, nll in external.nll_.items()}
     return replace(fitted, external=chosen), Calibration(calibration.internal, external.chosen_, nll, n_rows)
+
+
+def _best(
+    losses: dict[tuple[str, str], FloatArray], weight: FloatArray, rows_per_class: float
+) -> tuple[str, str]:
+    """The pair to take; with few rows, another than the first only if it is much better."""
+    capped = {pair: np.minimum(loss, _MOST_LOSS) for pair, loss in losses.items()}
+    best = best_of(capped, weight, _MARGIN_OF_FEW if rows_per_class < _FEW_ROWS else _MARGIN)
+    first = next(iter(losses))
+    is_little = float(weight @ capped[best]) > _SHARE_OF_VERY_FEW * float(weight @ capped[first])
+    return first if rows_per_class < _VERY_FEW_ROWS and is_little else best
 
 
 class _RawScores:

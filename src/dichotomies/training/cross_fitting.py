@@ -10,15 +10,17 @@ import numpy as np
 
 from dichotomies.calibrators.binary import ScoreMaps, cross_fitted_nll, segment_nll
 from dichotomies.calibrators.binary.auto import Auto
+from dichotomies.calibrators.binary.temperature import BinaryTemperature
 from dichotomies.inference.scorers import MOST_LOG_ODDS, AveragedScorer, CalibratedScorer, GivenScores
 from dichotomies.learners import Wanted
+from dichotomies.rows import Segments
 
 if TYPE_CHECKING:
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies.calibrators.binary import BinaryCalibrator
     from dichotomies.learners import CrossFitted, NodeScorer, Scorer
-    from dichotomies.rows import NodeTask, Segments
+    from dichotomies.rows import NodeTask
     from dichotomies.training.plan import Plan
 
 
@@ -118,19 +120,27 @@ class CrossFit:
         return CalibratedScorer(scorer, self.maps(calibrator, segments), self._bound)
 
     def maps(self, calibrator: BinaryCalibrator, segments: Segments) -> ScoreMaps:
-        """Calibrating map of each node; the identity where a node is not to be calibrated."""
-        maps = calibrator.fit_segments(segments)
+        """Calibrating map of each node; the identity where a node is not to be calibrated.
+
+        A node without scores of both sides gets a temperature, that of all nodes together: left as it is, a
+        naive Bayes of a class with one row would answer with log-odds of 200.
+        """
+        scored = (segments.count(segments.targets) > 0) & (segments.count(~segments.targets) > 0)
+        whole = np.array([0, len(segments.scores)])
+        pooled = Segments(segments.scores, segments.targets, whole, segments.weights)
+        common = BinaryTemperature().fit_segments(pooled)
+        others = ScoreMaps.affine(np.repeat(common.parameters, len(segments), axis=0), "temperature")
+        maps = calibrator.fit_segments(segments).where(scored, others)
         return maps.where(self._chosen(calibrator, segments), ScoreMaps.identity(len(maps)))
 
     def _chosen(self, calibrator: BinaryCalibrator, segments: Segments) -> BoolArray:
-        """Nodes to calibrate; never those without scores of both sides."""
-        scored = (segments.count(segments.targets) > 0) & (segments.count(~segments.targets) > 0)
+        """Nodes to calibrate."""
         wanted = self.plan.calibrated_nodes
         if isinstance(wanted, str):
-            return scored
+            return np.ones(len(segments), dtype=bool)
         if isinstance(wanted, float):
-            return scored & largest_gains(calibrator, segments, wanted)
-        return scored & np.isin(self.task.depth, list(wanted))
+            return largest_gains(calibrator, segments, wanted)
+        return np.isin(self.task.depth, list(wanted))
 
 
 def wanted_by(plan: Plan) -> Wanted:

@@ -112,7 +112,7 @@ def test_auto_takes_one_method_for_all_nodes_that_suits_the_rows(rng):
     assert chosen(drawn(rng, [400] * 30, 0.5, 2.0)) <= {"platt", "beta"}
     scores = rng.uniform(-3, 3, size=20_000)
     bumpy = join([(scores, rng.random(20_000) < np.where(np.abs(scores) < 2, 0.5, expit(3 * scores)))])
-    assert chosen(bumpy) == {"isotonic"}
+    assert chosen(bumpy) == {"smooth-isotonic"}
 
 
 def test_auto_takes_only_what_is_among_its_candidates(rng):

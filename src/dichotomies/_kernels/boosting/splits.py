@@ -132,11 +132,11 @@ def gini_split(
     if begin >= end:
         return -1
     first_sum, second_sum = np.int64(0), np.int64(0)
-    for b in range(end):
-        first_sum += negative[b]
-        second_sum += positive[b]
-        workspace.first[b] = first_sum
-        workspace.second[b] = second_sum
+    for place in range(end):
+        first_sum += negative[place]
+        second_sum += positive[place]
+        workspace.first[place] = first_sum
+        workspace.second[place] = second_sum
     left_negative, left_positive = workspace.first[begin:end], workspace.second[begin:end]
     score = workspace.score[begin:end]
     all_negative, all_positive = float(totals[0]), float(totals[1])

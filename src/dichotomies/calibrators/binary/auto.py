@@ -29,7 +29,7 @@ class Auto(BinaryCalibrator):
 
     Parameters
     ----------
-    candidates : sequence of str, default=("none", "platt", "beta", "isotonic")
+    candidates : sequence of str, default=("none", "platt", "beta", "smooth-isotonic")
         Names of binary calibrators, the simplest first; "none" leaves the scores unchanged.
     n_folds : int, default=5
         Number of folds for cross-fitting.
@@ -50,7 +50,7 @@ class Auto(BinaryCalibrator):
     is_monotone: ClassVar[bool] = False
 
     def __init__(
-        self, candidates: Sequence[str] = (IDENTITY, "platt", "beta", "isotonic"), n_folds: int = 5
+        self, candidates: Sequence[str] = (IDENTITY, "platt", "beta", "smooth-isotonic"), n_folds: int = 5
     ) -> None:
         self.candidates = candidates
         self.n_folds = n_folds
