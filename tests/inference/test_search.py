@@ -242,7 +242,8 @@ def test_ensembles_answer_from_the_whole_distribution():
 
 def test_wrong_arguments_are_named():
     X, y = _problem(n_classes=12)
-    clf = NestedDichotomyClassifier(GaussianNB(), "random", random_state=0).fit(X, y)
+    clf = NestedDichotomyClassifier(GaussianNB(), "random", external_calibration="vector", random_state=0)
+    clf.fit(X, y)
     with pytest.raises(ValueError, match="search must be one of"):
         clf.predict_top_k(X, 2, search="fast")
     with pytest.raises(ValueError, match="needs one tree whose probabilities need no sum"):
