@@ -57,6 +57,8 @@ def answers(patience):
                 random_state=0,
             )
             found[f"{name} {kind.__name__}"] = clf.fit(kind(X), y).predict_log_proba(kind(X[:40]))
+            searched = clf.predict_top_k(kind(X[:9]), 3, search="exact")[1]
+            found[f"search of {name} {kind.__name__}"] = searched
     ensemble = NestedDichotomyEnsemble(GaussianNB(), n_estimators=2, random_state=0).fit(X, y)
     found["ensemble"] = ensemble.predict_log_proba(X)
     proba = ensemble.predict_proba(X)

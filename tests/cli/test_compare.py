@@ -163,7 +163,7 @@ def test_references_are_calibrated_flat_classifiers(tmp_path):
     assert list(found)[:5] == names
     table, y = np.array([row[:2] for row in rows]), np.array([row[2] for row in rows])
     folds = folds_of(y, 2, seed=0)
-    flat = CalibratedClassifier(GaussianNB())
+    flat = CalibratedClassifier(GaussianNB(), "auto")
     expected = [
         evaluate(flat.fit(table[folds != f], y[folds != f]), table[folds == f], y[folds == f]).metrics["nll"]
         for f in range(2)

@@ -113,18 +113,18 @@ def test_whatever_happens_there_is_no_traceback(error, code, said, monkeypatch, 
     ("missing", "command", "extra"),
     [
         ("pyarrow.csv", "evaluate", "cli"),
-        ("safetensors.numpy", "show", "save"),
+        ("safetensors.numpy", "fit", "save"),
         ("jinja2", "report", "report"),
     ],
 )
 def test_a_missing_extra_is_named(missing, command, extra, digit_files, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, missing, None)
     arguments = {
-        "show": [],
-        "evaluate": [digit_files.test],
-        "report": [digit_files.test, "-o", tmp_path / "r"],
+        "fit": [digit_files.test, "--label", "digit", "-o", tmp_path / "m", "--quiet"],
+        "evaluate": [digit_files.model, digit_files.test],
+        "report": [digit_files.model, digit_files.test, "-o", tmp_path / "r"],
     }
-    said = sentence(command, digit_files.model, *arguments[command])
+    said = sentence(command, *arguments[command])
     assert f"pip install 'dichotomies[{extra}]'" in said
 
 

@@ -108,9 +108,9 @@ def test_new_categories_missing_values_and_other_columns_are_predicted_and_missi
     data = write_csv(tmp_path / "t.csv", ["x", "c", "y"], rows)
     run("fit", data, "--label", "y", "-o", tmp_path / "m", "--quiet")
     new = write_csv(tmp_path / "n.csv", ["z", "c", "x"], [(1, "new", 2), (1, "", ""), (1, "a", "?")])
-    lines = run("predict", tmp_path / "m", new, "--all", "--quiet").stdout.splitlines()
+    lines = run("predict", tmp_path / "m", new, "-k", 1, "--quiet").stdout.splitlines()
     assert len(lines) == 4
-    assert lines[3].startswith("2,0.9")
+    assert lines[3].startswith("2,u,")
     less = write_csv(tmp_path / "l.csv", ["x"], [(1,)])
     assert "has no column 'c' that the model reads" in sentence("predict", tmp_path / "m", less)
     wrong = write_csv(tmp_path / "w.csv", ["x", "c"], [(1, "a"), ("two", "a")])

@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies import HistAdaBoostClassifier, NestedDichotomyClassifier, NestedDichotomyEnsemble
 from dichotomies._kernels.compile import compiling_always
+from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.inference.answers import largest
 from dichotomies.inference.composition import class_log_proba
@@ -155,7 +156,18 @@ def _assert_sorted_alike(clf, X, k, best):
     np.testing.assert_allclose(of_labels, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("internal", [None, "platt", "isotonic", "beta"])
+@pytest.mark.parametrize("internal", BINARY.names())
+def test_every_internal_calibration_is_searched_exactly(internal):
+    X, y = _problem()
+    clf = Uncalibrated(MultinomialNB(), "random", internal_calibration=internal, random_state=0)
+    clf.fit(csr_array(X), y)
+    _assert_sorted_alike(clf, csr_array(X[:20]), 4, clf.predict_top_k(csr_array(X[:20]), 4, search="exact"))
+    with compiling_always():
+        best = clf.predict_top_k(csr_array(X[:20]), 4, search="exact")
+    _assert_sorted_alike(clf, csr_array(X[:20]), 4, best)
+
+
+@pytest.mark.parametrize("internal", [None, "isotonic"])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_every_learner_is_searched_exactly(name, internal):
     estimator, kind = LEARNERS[name]

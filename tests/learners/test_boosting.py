@@ -233,8 +233,8 @@ def test_more_than_two_classes_are_sent_to_the_nested_dichotomy(iris):
 def both(estimator, X, y, **params):
     """Fitted by the fast learner and by clones.
 
-    Where a node has not seen a value between two of its own, thresholds may differ: they lie between the bins of
-    all rows, or of the clone's. With three equally spaced values they agree.
+    Where a node has not seen a value between two of its own, thresholds may differ: they lie between the
+    bins of all rows, or of the clone's. With three equally spaced values they agree.
     """
     weight = params.pop("sample_weight", None)
     return [

@@ -1,4 +1,4 @@
-"""Gradient boosting: equal to scikit-learn's and to brute force, with missing values, categories and draws."""
+"""Gradient boosting: equal to scikit-learn's and to brute force; missing values, categories and draws."""
 
 import itertools
 

@@ -28,6 +28,17 @@ def open_page(browser, report, folder):
     return browser
 
 
+def test_the_slider_of_acceptance_counts_answers_and_mistakes(opened, digits_report):
+    move = "const s = document.getElementById('accept'); s.value = '90'; s.dispatchEvent(new Event('input'));"
+    opened.execute_script(move)
+    curve = digits_report.content["data"]["accepted"]
+    said = opened.find_element(By.ID, "accept-text").text
+    assert said.startswith(f"90 %: {curve['answered'][90]:,} of 897 rows answered")
+    assert f"{curve['wrong'][90]:,} of them wrong" in said
+    option = json.loads(chart_option(opened, "acceptance-chart"))
+    assert [series["id"] for series in option["series"]] == ["curve", "chosen"]
+
+
 def chart_option(browser, chart):
     """What a chart shows now, as the drawing library has it."""
     script = "const chart = echarts.getInstanceByDom(document.getElementById(arguments[0]));"

@@ -1,10 +1,12 @@
 """What the report says is what the rows say, by independent counts."""
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from scipy.stats import false_discovery_control, norm
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -12,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies import NestedDichotomyClassifier
+from dichotomies.diagnostics import class_calibration
 from dichotomies.report import make, summary
 from tests.report.conftest import CREATED, fitted
 
@@ -29,7 +32,15 @@ def numbers_in(text):
 def test_headline_is_what_the_rows_say(digits_clf, digits_report, proba):
     clf, _, y = digits_clf
     confidence, right = proba.max(axis=1), clf.classes_[proba.argmax(axis=1)] == y
-    band = (confidence >= 0.75) & (confidence < 0.85)
+    borders = [0.0, *np.arange(0.05, 1, 0.1), 1.0]
+    bands = [(confidence >= low) & (confidence < high) for low, high in pairwise(borders)]
+    judged = [rows for rows in bands if rows.sum() >= 30]
+
+    def surprise(rows):  # gap in standard errors
+        says = confidence[rows].mean()
+        return abs(says - right[rows].mean()) / np.sqrt(max(says * (1 - says), 1e-6) / rows.sum())
+
+    band = max(judged, key=surprise)
     says, is_right = numbers_in(digits_report.content["headline"])
     assert says == pytest.approx(100 * confidence[band].mean(), abs=0.5)
     assert is_right == pytest.approx(100 * right[band].mean(), abs=0.5)
@@ -45,6 +56,36 @@ def test_tiles_agree_with_scikit_learn(digits_clf, digits_report, proba):
     for tile in tiles.values():
         low, high = numbers_in(tile["interval"])
         assert low <= numbers_in(tile["value"])[0] <= high
+
+
+def test_answers_from_a_confidence_on_are_counted(digits_clf, digits_report, proba):
+    clf, _, y = digits_clf
+    confidence, wrong = proba.max(axis=1), clf.classes_[proba.argmax(axis=1)] != y
+    curve = digits_report.content["data"]["accepted"]
+    for at in (0, 50, 80, 99):
+        kept = confidence >= at / 100
+        assert (curve["answered"][at], curve["wrong"][at]) == (kept.sum(), (wrong & kept).sum())
+    table = {row["least"]: row for row in digits_report.content["acceptance"]}
+    kept = confidence >= 0.9
+    shown = next(row for least, row in table.items() if least.startswith("90"))
+    assert (int(shown["rows"]), int(shown["wrong"])) == (kept.sum(), (wrong & kept).sum())
+    low, high = numbers_in(shown["interval"])
+    assert low <= numbers_in(shown["share"])[0] <= high
+
+
+def test_verdicts_on_classes_control_false_discoveries(digits_clf, digits_report):
+    clf, X, y = digits_clf
+    found = class_calibration(clf, X, y)
+    z = np.abs(found.confidence - found.precision) / np.sqrt(
+        found.confidence * (1 - found.confidence) / found.answered
+    )
+    significant = false_discovery_control(2 * norm.sf(z)) <= 0.05
+    expected = set(found.classes[significant & (found.excess > 0)].astype(str).tolist())
+    shown = {row["name"] for row in digits_report.content["classes"] if row["kind"] != "fine"}
+    assert shown == expected
+    outside = int((found.excess > 0).sum())
+    text = digits_report.content["classes_text"]
+    assert numbers_in(text)[:3] == [outside, 10, 0.5]
 
 
 def test_bands_hold_every_row_once(digits_report):

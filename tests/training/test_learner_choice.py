@@ -52,6 +52,7 @@ def checkerboard(rng, n):
     return X, (X.astype(int).sum(axis=1) % 2) + 2 * (X[:, 0] > 2)
 
 
+@pytest.mark.slow
 def test_boosted_trees_are_tried_where_rows_are_many_and_dense(rng):
     assert isinstance(fitted(*checkerboard(rng, 3_000)).estimator_, HistGradientBoostClassifier)
     few = fitted(*checkerboard(rng, 600))
@@ -61,7 +62,7 @@ def test_boosted_trees_are_tried_where_rows_are_many_and_dense(rng):
 def test_the_simpler_is_kept_where_others_gain_little(units):
     clf = fitted(*units)
     chosen = " ".join(repr(clf.estimator_).split())
-    assert clf.learner_nll_[chosen] <= min(clf.learner_nll_.values()) / 0.98
+    assert clf.learner_nll_[chosen] <= min(clf.learner_nll_.values()) / 0.97
 
 
 def test_it_says_what_was_chosen_and_why(units, capsys):
@@ -70,7 +71,7 @@ def test_it_says_what_was_chosen_and_why(units, capsys):
     said = f"chosen of {len(clf.learner_nll_)} by NLL out of fold on 600 rows: {chosen} "
     assert said in clf.learner_
     assert said in capsys.readouterr().err
-    assert type(clf.estimator_).__name__[:9] in clf._repr_html_()
+    assert said in clf._repr_html_()
 
 
 def test_the_model_is_that_of_the_estimator_when_named(units):
@@ -121,6 +122,22 @@ def test_ensembles_choose_as_well_and_files_remember(units, tmp_path):
     assert again.learner_nll_ == pool.learner_nll_
     assert repr(again.estimator_) == repr(pool.estimator_)
     np.testing.assert_array_equal(again.predict_proba(X), pool.predict_proba(X))
+
+
+@pytest.mark.slow
+def test_missing_values_leave_boosted_trees(units):
+    X, y = units
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    clf = fitted(X[:60], y[:60])
+    assert isinstance(clf.estimator_, HistGradientBoostClassifier)
+    assert clf.learner_.endswith("is the only candidate that takes missing values")
+    assert np.isfinite(clf.predict_log_proba(X)).all()
+    with pytest.raises(ValueError, match=r"sparse and has missing values .NaN.: impute them"):
+        fitted(csr_array(X[:60]), y[:60])
+    with pytest.raises(ValueError, match="infinity"):
+        fitted(np.where(np.isnan(X), np.inf, X), y)
+    with pytest.raises(ValueError, match="NaN"):
+        fitted(*units).predict(X)
 
 
 def test_a_grid_over_parameters_of_no_estimator_says_what_to_do(units):

@@ -57,10 +57,10 @@ def _lightgbm(table: "Table", n_jobs: int | None) -> Any:  # noqa: ARG001
 
 
 def _calibrated(estimator: Any) -> Any:
-    """Vector scaling, the external calibration of nested dichotomies, fitted by cross-fitting."""
+    """The calibrator that is chosen for these probabilities, as it is for nested dichotomies, out of fold."""
     from dichotomies import CalibratedClassifier
 
-    return CalibratedClassifier(estimator, "vector")
+    return CalibratedClassifier(estimator, "auto")
 
 
 def is_sparse(table: "Table") -> bool:

@@ -43,9 +43,7 @@ _OF_SOURCE = {
 def reads_a_file(command: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: make of a command's parameter ``source`` the argument DATA and the options about it."""
     signature = inspect.signature(command)
-    parameters = dict(signature.parameters)
-    given = parameters.pop("source")
-    data = given.replace(name="data", annotation=options.Data)
+    data = signature.parameters["source"].replace(name="data", annotation=options.Data)
     own = [data if name == "source" else each for name, each in signature.parameters.items()]
     made = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

@@ -184,7 +184,7 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
             "dtype": input_dtypes(self.base_estimator),
             "order": "C",  # rows are what nodes and chunks take
             # clones look at the gaps of a data frame themselves
-            "ensure_all_finite": finite and not hasattr(self, "frame_columns_"),
+            "ensure_all_finite": False if hasattr(self, "frame_columns_") else finite,
         }
 
     def _input_tags(self) -> Any:
@@ -394,11 +394,12 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         return tags
 
     def _html_repr(self) -> str:
-        """HTML representation in notebooks: scikit-learn's, and the calibration of a fitted classifier."""
+        """HTML representation in notebooks: scikit-learn's, and the choices made by a fitted classifier."""
         html: str = super()._html_repr()
         if not self.__sklearn_is_fitted__():
             return html
-        return f"{html}<p>Calibration: {escape(str(self.calibration_))}.</p>"
+        said = {"Learner": self.learner_, "Calibration": str(self.calibration_)}
+        return html + "".join(f"<p>{name}: {escape(text)}.</p>" for name, text in said.items())
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "learner_")

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import log_expit, logsumexp
 
 from dichotomies._kernels.compile import canonical, is_small
+from dichotomies._kernels.score_maps import FARTHEST
 from dichotomies._kernels.search.best_first import Maps, Ranking, best_first, empty_queue
 from dichotomies._kernels.search.node_scores import SparseNodes, empty_room
 from dichotomies.calibrators.binary import ScoreMaps
@@ -117,7 +118,7 @@ class TreeSearch:
         if not hasattr(scorer, "search_nodes"):
             return None
         if isinstance(self.scorer, CalibratedScorer):
-            maps = Maps(*self.scorer.maps.flat, float(self.scorer.bound))
+            maps = Maps(*self.scorer.maps.flat, min(float(self.scorer.bound), FARTHEST))
         else:
             maps = Maps(*ScoreMaps.identity(self.tree.n_nodes).flat, np.inf)
         nodes = scorer.search_nodes(self.tree)
@@ -183,7 +184,9 @@ class TreeSearch:
         found = Found(codes, np.empty((n_rows, k)), n_visits)
         room = empty_room(n_nodes, _most_entries(nodes, rows) if isinstance(nodes, SparseNodes) else 0)
         small = is_small(n_rows, 1e-4 * n_rows * min(n_nodes, 20 * k), is_answer=True)
-        best_first.when(small)(rows, nodes, *model, least, empty_queue(n_nodes), room, *found)  # type: ignore[call-arg]
+        # the model's arrays are canonical already, which would take long to find out for every request
+        search = best_first.when(True) if small else best_first.compiled
+        search(canonical(rows), nodes, *model, least, empty_queue(n_nodes), room, *found)  # type: ignore[call-arg]
         return found
 
     def beam(self, X: Matrix, k: int, width: int) -> Found:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
 from dichotomies.report import card, data, listings, summary
+from dichotomies.report.acceptance import acceptance_data, acceptance_rows
 from dichotomies.report.answers import answer_rows
 from dichotomies.report.words import name_of, plural
 
@@ -36,10 +37,12 @@ def content_of(measured: Measurements, examples: Sequence[Any] | None, created: 
         "summary": summary.sentences(measured),
         "tiles": summary.tiles(measured),
         "bands": summary.band_rows(bands),
+        "acceptance": acceptance_rows(measured),
         "answers": answer_rows(measured.answers),
         "ledger_text": summary.ledger_text(measured),
         "search_hint": name_of(names[0])[:24],
         "classes": listings.worst_classes(measured),
+        "classes_text": listings.classes_text(measured),
         "pairs": listings.confused(measured),
         "mistakes": listings.mistakes(measured, examples),
         "has_examples": examples is not None,
@@ -48,7 +51,7 @@ def content_of(measured: Measurements, examples: Sequence[Any] | None, created: 
         "n_depths": len(measured.cuts.depths),
         "version": _version(),
         "created": created,
-        "data": data.script_data(measured),
+        "data": data.script_data(measured) | {"accepted": acceptance_data(measured)},
     }
 
 

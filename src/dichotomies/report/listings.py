@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from dichotomies.report.words import count, example_text, name_of, percent, percents, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dichotomies._common.typing import BoolArray
     from dichotomies.report.measurements import Measurements
 
 _LINES = 20
+
+#: Share of false verdicts among those on classes.
+_FALSE_DISCOVERIES = 0.05
 
 #: Minimum expected number of errors for a pair without an observed one to count as confused.
 _MIN_MASS = 0.5
@@ -24,15 +29,44 @@ _VERDICTS = {"over": "overconfident", "under": "underconfident", "fine": "within
 def worst_classes(measured: Measurements) -> list[dict[str, Any]]:
     """Return the classes with the worst calibration."""
     leaf_of = _leaf_of_label(measured)
+    beyond_chance = set(measured.classes.classes[_beyond_chance(measured)].tolist())
     return [
-        _worst_class(row, leaf_of[row["class"]])
+        _worst_class(row, leaf_of[row["class"]], is_chance=row["class"] not in beyond_chance)
         for row in measured.classes.worst(_LINES)
         if row["answered"] > 0
     ]
 
 
-def _worst_class(row: dict[str, Any], leaf: int) -> dict[str, Any]:
-    kind = "fine" if row["excess"] == 0 else "over" if row["confidence"] > row["precision"] else "under"
+def classes_text(measured: Measurements) -> str:
+    """Say how many classes lie outside their interval, how many chance would give, and how many remain."""
+    found = measured.classes
+    judged, outside = int((found.answered > 0).sum()), int((found.excess > 0).sum())
+    return (
+        f"{outside:,} of {plural(judged, 'class', 'classes')} do so, where chance alone would give about "
+        f"{(1 - found.level) * judged:.1f}; called over- or underconfident are those "
+        f"({int(_beyond_chance(measured).sum()):,}) that remain if at most 5 % of these verdicts may be "
+        "false (Benjamini and Hochberg)."
+    )
+
+
+def _beyond_chance(measured: Measurements) -> BoolArray:
+    """Mask of classes whose gap is significant at a false discovery rate of 5 %."""
+    found = measured.classes
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.sqrt(found.confidence * (1 - found.confidence) / found.answered)
+        z = np.abs(found.confidence - found.precision) / np.maximum(error, 1e-12)
+    p = np.where(found.answered > 0, 2 * ndtr(-np.nan_to_num(z)), 1.0)
+    order = np.argsort(p)
+    passing = p[order] <= _FALSE_DISCOVERIES * (np.arange(len(p)) + 1) / max(
+        1, int((found.answered > 0).sum())
+    )
+    mask = np.zeros(len(p), dtype=bool)
+    mask[order[: int(np.flatnonzero(passing).max(initial=-1)) + 1]] = True
+    return mask & (found.excess > 0)
+
+
+def _worst_class(row: dict[str, Any], leaf: int, *, is_chance: bool) -> dict[str, Any]:
+    kind = "fine" if is_chance else "over" if row["confidence"] > row["precision"] else "under"
     return {
         "name": name_of(row["class"]),
         "leaf": leaf,

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 #: Borders of the confidence bands: the band 80 % covers 75 % to 85 %.
 _BORDERS = np.array([0.0, 0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95, 1.0])
-_PREFERRED = 0.8
 
 #: Minimum rows of a band for the headline; if no band has as many, the headline says so.
 _MIN_ROWS = 30
@@ -75,17 +74,24 @@ def band_rows(found: list[Band]) -> list[dict[str, str]]:
 
 def headline(found: list[Band], n_rows: float) -> dict[str, str]:
     """Return the headline, and the evidence for it."""
-    preferred = [band for band in found if band.low < _PREFERRED < band.high and band.rows >= _MIN_ROWS]
-    band = preferred[0] if preferred else max(found, key=lambda each: each.rows)
+    judged = [band for band in found if band.rows >= _MIN_ROWS]
+    band = max(judged, key=_surprise) if judged else max(found, key=lambda each: each.rows)
     basis = (
-        f"{plural(band.rows, 'row', 'rows')} of {count(n_rows)} with a confidence between "
-        f"{percent(band.low)} and {percent(band.high)}; 95 % interval of their accuracy: "
+        f"The worst range of confidence: {plural(band.rows, 'row', 'rows')} of {count(n_rows)} with one "
+        f"between {percent(band.low)} and {percent(band.high)}; 95 % interval of their accuracy: "
         f"{percents(band.lower, band.upper)}."
     )
+    if judged and all(each.lower <= each.says <= each.upper for each in judged):
+        basis += " In no range does it differ from the confidence by more than chance."
     if band.rows < _MIN_ROWS:
         basis += " That is too few rows to be conclusive."
     sentence = f"When it says {percent(band.says)}, it is right {percent(band.right)} of the time."
     return {"headline": sentence, "headline_basis": basis}
+
+
+def _surprise(band: Band) -> float:
+    """Return the gap between confidence and accuracy in standard errors."""
+    return abs(band.says - band.right) / float(np.sqrt(max(band.says * (1 - band.says), 1e-6) / band.rows))
 
 
 def sentences(measured: Measurements) -> list[str]:

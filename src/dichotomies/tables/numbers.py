@@ -56,7 +56,8 @@ class NumberFeatures:
         fill = np.array([_median(column, weight) for column in X.T])
         scale = np.ones(X.shape[1])
         if scaled:
-            scale = StandardScaler(with_mean=False).fit(X, sample_weight=weight).scale_
+            with np.errstate(invalid="ignore"):  # of columns without values
+                scale = StandardScaler(with_mean=False).fit(X, sample_weight=weight).scale_
         return cls(fill, np.where(np.isfinite(scale), scale, 1.0), np.asarray(np.isnan(X).any(axis=0)))
 
     @property

@@ -66,18 +66,21 @@ def with_roles(columns: Columns, file: ColumnFile) -> Columns:
     found |= {name: Found(name, *role) for name, role in native.items() if role is not None}
     seen = _seen(file, [name for name in open_names if native[name] is None])
     found |= {name: Found(name, *each.role()) for name, each in seen.items()}
-    for name, each in found.items():
-        if name in native and _is_row_number(name, each, file):
-            found[name] = Found(name, "left out", "row numbers")
-            warnings.warn(
-                f"The column {name!r} of {file.path} holds row numbers, and is left out; read it as a "
-                f"feature by naming it (--numeric {name!r})."
-                if name
-                else f"A column of {file.path} has no name, and is left out as the row numbers of another "
-                "program; give it a name to read it.",
-                stacklevel=2,
-            )
+    for name in [name for name in native if _is_row_number(name, found[name], file)]:
+        found[name] = Found(name, "left out", "row numbers")
+        _warn_about_row_numbers(name, file)
     return _completed(columns, [found[name] for name in types if name in found], file)
+
+
+def _warn_about_row_numbers(name: str, file: ColumnFile) -> None:
+    said = (
+        f"The column {name!r} of {file.path} holds row numbers, and is left out; read it as a feature by "
+        f"naming it (--numeric {name!r})."
+        if name
+        else f"A column of {file.path} has no name, and is left out as the row numbers of another program; "
+        "give it a name to read it."
+    )
+    warnings.warn(said, stacklevel=4)
 
 
 #: Role by the option that names it.

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from dichotomies._common.parallel import Context
-from dichotomies.calibrators.binary import PlattScaling
+from dichotomies.calibrators.binary import PlattScaling, cross_fitted_nll, segment_nll
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.multiclass import VectorScaling
 from dichotomies.inference.fitted import FittedForest
@@ -20,6 +20,7 @@ from dichotomies.training.cross_fitting import CrossFit
 from dichotomies.tree.forest import Forest, node_keys
 
 if TYPE_CHECKING:
+    from dichotomies._common.typing import FloatArray
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
     from dichotomies.rows import Rows
     from dichotomies.training.plan import Plan
@@ -59,6 +60,22 @@ def _nll(crossed: CrossFit, external: MulticlassCalibrator) -> float:
         fitted = clone(external).fit(log_proba, rows.codes, sample_weight=rows.weight)
         log_proba = fitted.predict_log_proba(log_proba)
     return float(-np.average(log_proba[np.arange(len(rows)), rows.codes], weights=rows.weight))
+
+
+def node_nll(crossed: CrossFit) -> FloatArray:
+    """Sum of the out-of-fold NLLs of each node's own rows, with internal calibration if one is named.
+
+    A missing score counts as log-odds of 0. The NLL of a node with rows on one side only is 0.
+    """
+    scores = np.nan_to_num(crossed.out_of_fold.scores, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    segments = replace(crossed.out_of_fold, scores=scores)
+    calibrator = crossed.plan.internal_calibration
+    if calibrator is None or isinstance(calibrator, Auto):
+        nll = segment_nll(scores, segments)
+    else:
+        nll = cross_fitted_nll(calibrator, segments)
+    n_left = segments.count(segments.targets)
+    return np.where((n_left > 0) & (n_left < np.diff(segments.offsets)), nll, 0.0)
 
 
 def only_present(rows: Rows) -> Rows:
@@ -110,7 +127,7 @@ class LearnerJudge:
         if len(new):
             task = NodeTask(self._sample, tree, None if len(new) == tree.n_nodes else new)
             context = Context(np.random.RandomState(seed), self._plan.n_jobs)
-            nll = CrossFit.fit(self._plan, task, Wanted.SCORES, context).node_nll()
+            nll = node_nll(CrossFit.fit(self._plan, task, Wanted.SCORES, context))
             self._node_nll |= zip([keys[k] for k in new], nll.tolist(), strict=True)
         return sum(self._node_nll[key] for key in keys) / float(self._sample.class_weight.sum())
 

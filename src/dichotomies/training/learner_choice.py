@@ -37,8 +37,9 @@ _MANY_CLASSES = 100
 #: Boosted trees are tried on at least so many rows, since fewer do not pay for kernels that may have to be
 #: compiled, with at most so many features, and at least so many rows per class on average.
 _MANY_ROWS, _MOST_FEATURES, _ROWS_PER_CLASS = 3_000, 200, 30
-#: A candidate must have an NLL below this share of the one before it, which is simpler or quicker.
-_GAIN = 0.98
+#: Share by which a candidate must lower the NLL of those before it, which are simpler or quicker; the second,
+#: divided by the root of the number of rows, is what chance may do.
+_LEAST_GAIN, _CHANCE = 0.02, 0.5
 
 #: C times the mean squared length of a row; other steps are tried where the first of these is no worse.
 _C_FIRST, _C_NEXT = (10.0, 100.0), {10.0: 1.0, 100.0: 1_000.0}
@@ -84,11 +85,12 @@ def choose_learner(plan: Plan, rows: Rows) -> LearnerChoice:
             raise ValueError("X is sparse and has missing values (NaN): impute them, or give dense rows.")
         return LearnerChoice(boosted_trees(), choose(boosted_trees()), {}, 0)
     trial = _Trial.on(plan, rows)
-    best = _best_logistic(trial)
+    best, n_rows = _best_logistic(trial), len(trial.task.rows)
+    gain = max(_LEAST_GAIN, _CHANCE / math.sqrt(n_rows))
     for estimator in _others(rows):
-        if trial.nll(estimator) < _GAIN * trial.nll(best):
+        if trial.nll(estimator) < (1 - gain) * trial.nll(best):
             best = estimator
-    return LearnerChoice(best, choose(best), trial.found, len(trial.task.rows))
+    return LearnerChoice(best, choose(best), trial.found, n_rows)
 
 
 def _best_logistic(trial: _Trial) -> Any:

@@ -1,7 +1,7 @@
 """Boosted trees as flat arrays, the parameters of their training, and writing them.
 
-A tree is a sequence of splits. All rows begin at leaf 0; split s divides the rows at one leaf, and those that go
-right move to the new leaf s + 1.
+A tree is a sequence of splits. All rows begin at leaf 0; split s divides the rows at one leaf, and those that
+go right move to the new leaf s + 1.
 """
 
 from typing import Any, NamedTuple

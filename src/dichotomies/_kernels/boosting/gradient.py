@@ -197,7 +197,7 @@ def row_keys(rows: BinnedRows) -> npt.NDArray[np.uint64]:
 def draw_rows(rows: BinnedRows, keys: npt.NDArray[np.uint64], share: float, seed: int, number: int) -> None:
     """Draw a share of the rows for a tree: the amounts of the others are 0.
 
-    Rows are drawn by their bins, so that the order of rows does not matter, and a row twice is one of weight 2.
+    Rows are drawn by their bins, so that their order does not matter, and a row twice is one of weight 2.
     """
     if share >= 1.0:
         return

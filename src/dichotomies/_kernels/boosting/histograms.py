@@ -26,8 +26,8 @@ STEPS = 256
 class Encoder(NamedTuple):
     """Edges of features, and tables that find the place of a value among them.
 
-    The range of a feature's edges is divided into equal steps; `starts` says how many edges are below each, so
-    that few have to be compared with the value.
+    The range of a feature's edges is divided into equal steps; `starts` says how many edges are below each,
+    so that few have to be compared with the value.
 
     Attributes
     ----------

@@ -5,7 +5,7 @@ score. A later candidate must be better by more than rounding, so that ties go t
 to the lowest threshold.
 
 For a Newton step, the gradient and the Hessian of a row are one integer, ``gradient * 2**32 + Hessian``:
-Hessians are not negative and their sum stays below ``2**32``, so sums and differences can be taken apart again.
+Hessians are not negative and their sum stays below ``2**32``, so sums and differences can be taken apart.
 """
 
 from typing import Any, NamedTuple
@@ -132,19 +132,19 @@ def gini_split(
     if begin >= end:
         return -1
     first_sum, second_sum = np.int64(0), np.int64(0)
-    for b in range(end):
-        first_sum += negative[b]
-        second_sum += positive[b]
-        workspace.first[b] = first_sum
-        workspace.second[b] = second_sum
+    for place in range(end):
+        first_sum += negative[place]
+        second_sum += positive[place]
+        workspace.first[place] = first_sum
+        workspace.second[place] = second_sum
     left_negative, left_positive = workspace.first[begin:end], workspace.second[begin:end]
     score = workspace.score[begin:end]
     all_negative, all_positive = float(totals[0]), float(totals[1])
     for i in range(end - begin):
-        a, b = float(left_negative[i]), float(left_positive[i])
-        c, d = all_negative - a, all_positive - b
-        left, right = a + b, c + d
-        score[i] = (left + right) - 2.0 * ((a * b) * right + (c * d) * left) / (left * right)
+        a, c = float(left_negative[i]), float(left_positive[i])
+        b, d = all_negative - a, all_positive - c
+        left, right = a + c, b + d
+        score[i] = (left + right) - 2.0 * ((a * c) * right + (b * d) * left) / (left * right)
     last = first_best(score, begin, best)
     if last >= 0:
         workspace.best[0] = workspace.score[last]
@@ -200,7 +200,7 @@ def scan_bins(
     workspace: SplitWorkspace,
 ) -> int:
     """Find the best split between neighbouring bins, with some amount on the left already."""
-    begin, end = splits_with_hessian(packed, carried, total, limits)
+    begin, end = splits_with_hessian(packed, carried, limits)
     if limits.min_rows > 1:
         begin_by_rows, end_by_rows = splits_with_rows(counts, limits.min_rows, carried_rows)
         begin, end = max(begin, begin_by_rows), min(end, end_by_rows)
@@ -314,7 +314,7 @@ def splits_with_rows(counts: IntArray, least: int, carried: Any) -> tuple[int, i
 
 
 @kernel
-def splits_with_hessian(packed: IntArray, carried: Any, total: Any, limits: Limits) -> tuple[int, int]:
+def splits_with_hessian(packed: IntArray, carried: Any, limits: Limits) -> tuple[int, int]:
     """Range of splits with the minimum Hessian on both sides."""
     least = limits.min_hessian / limits.unit
     begin, end = 0, len(packed) - 1

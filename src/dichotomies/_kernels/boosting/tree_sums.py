@@ -1,7 +1,7 @@
 """Sums of the values of boosted trees, a block of rows at a time.
 
-The features that trees use are encoded once per block, a byte each where there are no more than 255 edges. All
-rows of a block go through a tree together, one split at a time, which is vectorised.
+The features that trees use are encoded once per block, a byte each where there are no more than 255 edges.
+All rows of a block go through a tree together, one split at a time, which is vectorised.
 """
 
 from typing import Any, NamedTuple

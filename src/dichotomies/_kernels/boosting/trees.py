@@ -1,7 +1,7 @@
 """Growing one decision tree on binned rows, the most promising leaf first.
 
-The rows of a leaf are one segment of `order`. Of two siblings, only the smaller one's histogram is summed over
-rows; the other's is the parent's histogram minus it, in its place.
+The rows of a leaf are one segment of `order`. Of two siblings, only the smaller one's histogram is summed
+over rows; the other's is the parent's histogram minus it, in its place.
 """
 
 from typing import NamedTuple
@@ -107,8 +107,8 @@ class Tree(NamedTuple):
     sums, sums_left : (n_nodes, 2)
         The first two amounts, summed over the node's rows and over those left of its split.
     depth, leaf, slot, child : (n_nodes,)
-        Depth; number as a leaf (the left child of a split keeps it, the right one of split s has s + 1); place
-        of its histogram; its left child, which its right one follows; -1 for none.
+        Depth; number as a leaf (the left child of a split keeps it, the right one of split s has s + 1);
+        place of its histogram; its left child, which its right one follows; -1 for none.
     key : (n_nodes,)
         Number in a heap, which the order of features depends on.
     splits : (max_leaves,)

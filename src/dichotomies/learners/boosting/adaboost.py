@@ -14,7 +14,7 @@ from dichotomies.learners.boosting.base import HistBoostClassifier
 from dichotomies.persistence import Estimator, savable
 
 if TYPE_CHECKING:
-    from dichotomies._common.typing import IntArray
+    from dichotomies._common.typing import FloatArray
     from dichotomies.learners.boosting.trees import BoostedTrees
 
 
@@ -97,7 +97,7 @@ class HistAdaBoostClassifier(HistBoostClassifier):
         self.min_samples_leaf = min_samples_leaf
         self.max_bins = max_bins
 
-    def boosting_parameters(self, n_rows: IntArray, n_features: int) -> Boosting:  # noqa: ARG002 - as all
+    def boosting_parameters(self, n_rows: FloatArray, n_features: int) -> Boosting:  # noqa: ARG002 - as all
         """Return the parameters as kernels take them."""
         ones = np.ones(len(n_rows), dtype=np.intp)
         return Boosting(

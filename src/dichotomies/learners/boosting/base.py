@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies._common.typing import BoolArray, FloatArray, LabelArray, Matrix
     from dichotomies._kernels.boosting.ensembles import Boosting
 
 
@@ -48,7 +48,7 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
     _takes_missing = False
 
     @abstractmethod
-    def boosting_parameters(self, n_rows: IntArray, n_features: int) -> Boosting:
+    def boosting_parameters(self, n_rows: FloatArray, n_features: int) -> Boosting:
         """The parameters in the form kernels take, for nodes with these numbers of rows."""
 
     def frame_categories(self, X: Any) -> FrameCategories | None:  # noqa: ARG002 - see gradient boosting

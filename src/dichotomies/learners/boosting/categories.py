@@ -83,7 +83,8 @@ def positions(wanted: Sequence[Any], n_features: int, names: Sequence[Any] | Non
     if given.dtype.kind == "b":
         if given.shape != (n_features,):
             raise ValueError(
-                f"categorical_features has {given.size} entries for {n_features} features; a mask has one each."
+                f"categorical_features has {given.size} entries, but X has {n_features} features; a mask has "
+                "one each."
             )
         return np.flatnonzero(given)
     if given.dtype.kind in "iu":
@@ -109,7 +110,8 @@ def _is_category(kind: Any) -> bool:
 
 def _plain(column: Any) -> list[Any]:
     """Values of a column as Python objects; missing ones in any form."""
-    return column.tolist() if hasattr(column, "tolist") else column.to_list()
+    values: list[Any] = column.tolist() if hasattr(column, "tolist") else column.to_list()
+    return values
 
 
 def _distinct(column: Any) -> LabelArray:

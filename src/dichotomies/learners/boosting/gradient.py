@@ -17,7 +17,7 @@ from dichotomies.persistence import Estimator, savable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray
 
 _AUTO = StrOptions({"auto"})
 _SHARE = Interval(Real, 0, 1, closed="right")
@@ -40,7 +40,8 @@ class HistGradientBoostClassifier(HistBoostClassifier):
     up to ties.
 
     For more than two classes, train it at the nodes of a tree with `NestedDichotomyClassifier`, which bins
-    the rows once for all nodes. Parameters that are "auto" follow the number of rows of each node.
+    the rows once for all nodes. Parameters that are "auto" follow the number of rows of each node, or their
+    total weight.
 
     Parameters
     ----------
@@ -162,11 +163,11 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         super()._validate_params()
         if self.max_leaf_nodes is None and (self.max_depth is None or self.max_depth > 8):
             raise ValueError(
-                f"A tree has at most 256 leaves, but max_leaf_nodes is None and max_depth is {self.max_depth}; "
+                f"A tree has at most 256 leaves, but max_leaf_nodes is None and max_depth {self.max_depth}; "
                 "set max_leaf_nodes to a number, or max_depth to at most 8."
             )
 
-    def boosting_parameters(self, n_rows: IntArray, n_features: int) -> Boosting:
+    def boosting_parameters(self, n_rows: FloatArray, n_features: int) -> Boosting:
         """Return the parameters as kernels take them."""
         auto, ones = by_rows(n_rows, n_features), np.ones(len(n_rows), dtype=np.intp)
         given = {name: self._given(name, value) for name, value in auto.items()}

@@ -1,9 +1,8 @@
 """Parameters of gradient boosting that follow the number of rows of a node.
 
 Chosen by the out-of-fold loss of nodes with 16 to 16,000 rows, on the training rows of letter, optdigits and
-parts of omniglot and kanji_fonts: trees on few features and on a part of the rows, each with a large step,
-have a lower loss than trees on all of them, in less time, and the more rows there are, the more and the larger
-trees pay.
+parts of omniglot and kanji_fonts: trees on few features and on a part of the rows have a lower loss than
+trees on all of them, in less time, and the more rows there are, the more and the larger trees pay.
 """
 
 from __future__ import annotations
@@ -13,17 +12,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray
 
 
-def by_rows(n_rows: IntArray, n_features: int) -> dict[str, FloatArray]:
-    """Values of the parameters that are "auto", for nodes with these numbers of rows.
+def by_rows(n_rows: FloatArray, n_features: int) -> dict[str, FloatArray]:
+    """Values of the parameters that are "auto", for nodes with these numbers of rows, or total weights.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dichotomies.learners.boosting.sizes import by_rows
-    >>> auto = by_rows(np.array([16, 1024, 16384]), n_features=64)
+    >>> auto = by_rows(np.array([16.0, 1024.0, 16384.0]), n_features=64)
     >>> auto["n_estimators"], auto["max_leaf_nodes"], auto["max_tree_features"]
     (array([ 50., 140., 200.]), array([ 8.,  8., 64.]), array([0.25, 0.25, 0.25]))
     """

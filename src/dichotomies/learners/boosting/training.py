@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: Stands for no fold left out.
 NONE = -1
 
+#: Weights beyond this count as this in the number of rows.
+_MOST = 2.0**40
+
 #: Folds by which the number of trees is chosen where rows are not divided already.
 _N_FOLDS = 3
 
@@ -85,8 +88,9 @@ def _train(
 
     def train(nodes: range, excluded: int) -> tuple[BoostedTrees, HeldOut]:
         mine = rows.ranges.take(slice(nodes.start, nodes.stop))
-        is_used = (rows.weight > 0) if rows.fold is None else (rows.weight > 0) & (rows.fold != excluded)
-        before = np.concatenate([[0], np.cumsum(is_used)])
+        is_used = True if rows.fold is None else rows.fold != excluded
+        # a row of weight 2 counts as two
+        before = np.concatenate([[0], np.cumsum(np.where(is_used, np.minimum(rows.weight, _MOST), 0))])
         n_features = rows.bins.codes.shape[1]
         boosting = estimator.boosting_parameters(before[mine.end] - before[mine.begin], n_features)
         return BoostedTrees.train(rows.binning, rows.bins, mine, boosting, rows.weight, rows.fold, excluded)

@@ -102,8 +102,9 @@ class BoostedTrees:
         Start of each one's edges, and the end.
     is_categorical : (n_used,)
     column, leaf, limit, kind : (n_splits,)
-        Feature of each split, as an index into `features`; the leaf that it divides; rows with a code above the limit go right; 1 where
-        missing values go left, 2 where the categories in a set go left, otherwise 0.
+        Feature of each split, as an index into `features`; the leaf that it divides; rows with a code above
+        the limit go right; 1 where missing values go left, 2 where the categories in a set go left,
+        otherwise 0.
     categories : (n_sets, 32)
         Bits of the sets of categories, one set for each split of kind 2, in their order; bit 255 stands for
         missing values and categories without an edge.
