@@ -182,6 +182,10 @@ def draw_honesty(results: Iterable[DefaultsResult], path: Path) -> None:
             x, y = [each.reported_nll for each in mine], [each.nll for each in mine]
             ax.plot(x, y, marker, color=colour, markersize=4, alpha=0.7, linestyle="none", label=title)
         ax.set(xscale="log", yscale="log", xlim=span, ylim=span)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(matplotlib("ticker").LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter(lambda value, _: f"{value:g}")
+            axis.set_minor_locator(matplotlib("ticker").NullLocator())
         ax.set(xlabel="NLL that the classifier reports, out of fold", ylabel="NLL on test rows")
         ax.legend(frameon=False)
         figure.savefig(path, metadata={"Date": None})

@@ -125,12 +125,13 @@ class CrossFit:
         A node without scores of both sides gets a temperature, that of all nodes together: left as it is, a
         naive Bayes of a class with one row would answer with log-odds of 200.
         """
+        maps = calibrator.fit_segments(segments)
         scored = (segments.count(segments.targets) > 0) & (segments.count(~segments.targets) > 0)
-        whole = np.array([0, len(segments.scores)])
-        pooled = Segments(segments.scores, segments.targets, whole, segments.weights)
-        common = BinaryTemperature().fit_segments(pooled)
-        others = ScoreMaps.affine(np.repeat(common.parameters, len(segments), axis=0), "temperature")
-        maps = calibrator.fit_segments(segments).where(scored, others)
+        if not scored.all():
+            whole = np.array([0, len(segments.scores)])
+            pooled = Segments(segments.scores, segments.targets, whole, segments.weights)
+            common = np.repeat(BinaryTemperature().fit_segments(pooled).parameters, len(maps), axis=0)
+            maps = maps.where(scored, ScoreMaps.affine(common, "temperature"))
         return maps.where(self._chosen(calibrator, segments), ScoreMaps.identity(len(maps)))
 
     def _chosen(self, calibrator: BinaryCalibrator, segments: Segments) -> BoolArray:
