@@ -116,10 +116,16 @@ def _others():
     uncalibrated = model("naive-bayes gaussian", internal_calibration="platt", cv=few)
     yield CalibratedClassifier(FrozenEstimator(uncalibrated), "temperature").fit(X, y)
     yield CalibratedClassifier(uncalibrated, MULTICLASS.create("auto", candidates=("none",))).fit(X, y)
-    frame = pd.DataFrame(X[:, :3], columns=list("abc")).assign(d=pd.Categorical(np.round(4 * X[:, 3])))
-    yield NestedDichotomyClassifier(HistGradientBoostClassifier(4), random_state=0).fit(frame, y)
     scaled = make_pipeline(StandardScaler(), HistAdaBoostClassifier(2))
     yield NestedDichotomyClassifier(scaled, random_state=np.random.RandomState(5)).fit(X, y)
+
+
+def category_model():
+    """Boosted trees that were fitted on a data frame with categories."""
+    X, y = digits()
+    category = pd.Categorical(np.round(4 * X[:, 3]))
+    frame = pd.DataFrame(X[:, :3], columns=list("abc")).assign(d=category)
+    return NestedDichotomyClassifier(HistGradientBoostClassifier(4), random_state=0).fit(frame, y)
 
 
 def table_model():

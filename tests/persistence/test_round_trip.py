@@ -17,7 +17,16 @@ from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.learners import LEARNERS
 from dichotomies.persistence import CATALOGUE, container
 from dichotomies.structures import STRUCTURES
-from tests.persistence.models import ESTIMATORS, all_models, digits, frame_model, model, rows_for, table_model
+from tests.persistence.models import (
+    ESTIMATORS,
+    all_models,
+    category_model,
+    digits,
+    frame_model,
+    model,
+    rows_for,
+    table_model,
+)
 
 
 def assert_same_parameters(one, other):
@@ -74,7 +83,7 @@ def test_every_savable_class_has_been_through_a_file(tmp_path):
             look(each)
 
     averaged = [model(name, internal_calibration="platt", average_folds=True) for name in ESTIMATORS]
-    for each in (*all_models(), *averaged, table_model(), frame_model()):
+    for each in (*all_models(), *averaged, table_model(), frame_model(), category_model()):
         each.save(tmp_path / "a.model")
         look(container.read(tmp_path / "a.model")[0])
     assert seen == set(CATALOGUE.names())

@@ -17,7 +17,8 @@ from dichotomies._kernels.boosting.ensembles import (
     write_splits,
 )
 from dichotomies._kernels.boosting.splits import Limits
-from dichotomies._kernels.boosting.trees import BinnedRows, Growth, Tree, allocate_tree, grow_tree
+from dichotomies._kernels.boosting.tree_memory import BinnedRows, Growth, Tree, allocate_tree
+from dichotomies._kernels.boosting.trees import grow_tree
 from dichotomies._kernels.compile import kernel
 
 

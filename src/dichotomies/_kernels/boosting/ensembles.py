@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.histograms import MISSING, Codes, local_codes
-from dichotomies._kernels.boosting.trees import BinnedRows, Tree
+from dichotomies._kernels.boosting.tree_memory import BinnedRows, Tree
 from dichotomies._kernels.compile import kernel
 
 #: The integer that a total weight of 1 becomes in fixed point; a quarter of the range of int64.

@@ -23,7 +23,8 @@ from dichotomies._kernels.boosting.ensembles import (
 )
 from dichotomies._kernels.boosting.feature_order import mix_bits
 from dichotomies._kernels.boosting.splits import HESSIAN_EPSILON, Limits
-from dichotomies._kernels.boosting.trees import BinnedRows, Growth, Tree, allocate_tree, grow_tree
+from dichotomies._kernels.boosting.tree_memory import BinnedRows, Growth, Tree, allocate_tree
+from dichotomies._kernels.boosting.trees import grow_tree
 from dichotomies._kernels.compile import kernel
 
 #: The integer that a total weight of 1 becomes where gradients and Hessians share an integer.
