@@ -21,9 +21,10 @@ temperature scaling, each half of the test rows with the temperature of the othe
 has no errors: kanji_fonts-26 has few test rows). A fit and prediction that needs more processor time than
 the limit is stopped and reported so. Models that are not listed for a dataset have not been run on it.
 
-**Read with care.** Our defaults were chosen by a search on training rows of letter, omniglot and kanji_fonts and on
-70 % of optdigits, some of which are test rows here; the peers are at their libraries' defaults, and their searched
-settings have not been run. The rows below were run one after another on a busy machine, with a limit of 100 s.
+**Read with care.** Our defaults were chosen by a search on training rows of letter, omniglot and
+kanji_fonts and on 70 % of optdigits, some of which are test rows here; the peers are at their libraries'
+defaults, and their searched settings have not been run. The rows below were run one after another on a busy
+machine, with a limit of 100 s.
 
 Generated data: *table* has 20 numbers, a tenth of them missing, and 10 columns of 5 to 200 categories;
 *covtype-like* has 10 numbers, 44 indicators and 7 classes of the sizes of covtype. On these and on *nhcd* and
