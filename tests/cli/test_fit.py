@@ -133,7 +133,7 @@ def test_the_summary_says_what_was_fitted(digit_files, tmp_path):
     output = tmp_path / "m.model"
     summary = run_json("fit", digit_files.train, "--label", "digit", "-o", output)
     assert summary.pop("seconds") > 0
-    assert summary.pop("learner").startswith("logistic")
+    assert "logistic" in summary.pop("learner")
     tree = load(output).classifier.tree_
     assert summary == {
         "model": str(output),

@@ -140,7 +140,12 @@ def test_types_that_a_model_needs_are_trusted_by_option(digit_files, tmp_path):
         digit_files.X_train[:100], digit_files.y_train[:100]
     )
     TableModel(clf, tuple(NAMES)).save(tmp_path / "m")
-    trust = ["--trust", "sklearn.tree._tree.Tree"]
+    kinds = [
+        "ensemble._forest.RandomForestClassifier",
+        "tree._classes.DecisionTreeClassifier",
+        "tree._tree.Tree",
+    ]
+    trust = [word for kind in kinds for word in ("--trust", f"sklearn.{kind}")]
     for name, *data in (
         ["predict", digit_files.test],
         ["evaluate", digit_files.test, "--label", "digit"],

@@ -308,6 +308,7 @@ def test_calibrated_probabilities_equal_those_of_clones(rng, internal):
             "random",  # no two scores are equal but for rounding, which isotonic regression would notice
             internal_calibration=internal,
             external_calibration="vector",
+            cv=3,
             learner=learner,
             random_state=0,
         )

@@ -45,7 +45,7 @@ def test_at_nodes_features_are_standardised_once_on_all_rows(rows, internal):
     assert_allclose(ours.predict_log_proba(X), theirs.predict_log_proba(scaled), atol=1e-5)
 
 
-@pytest.mark.parametrize("unit", [1e-200, 1e-3, 1e200])
+@pytest.mark.parametrize("unit", [1e-200, 1e-3, 1e90])
 def test_units_do_not_matter(rows, unit):
     X, y = rows
     plain, other = (

@@ -143,7 +143,8 @@ FORGERIES = {
     ("name", "number"), [(name, i) for name in FORGERIES for i in range(len(FORGERIES[name]))]
 )
 def test_parts_that_do_not_fit_together_are_refused(tmp_path, name, number):
-    path = forged(tmp_path / "a.model", model(name), FORGERIES[name][number])
+    clf = model(name, internal_calibration=None, external_calibration="vector")
+    path = forged(tmp_path / "a.model", clf, FORGERIES[name][number])
     with pytest.raises(ModelFileError, match=r"a\.model cannot be loaded: "):
         load(path)
 

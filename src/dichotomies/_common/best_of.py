@@ -36,7 +36,9 @@ def best_of(losses: Mapping[K, FloatArray], weight: FloatArray, margin: float = 
     >>> best_of({"nothing": nothing, "little": little, "much": much}, np.ones(100))
     'much'
     """
-    first, total = next(iter(losses)), max(float(weight.sum()), np.finfo(float).tiny)
+    first, largest = next(iter(losses)), float(weight.max(initial=0.0))
+    unit = largest if largest > 1e100 else 1.0  # so that no sum overflows
+    weight, total = weight / unit, max(float((weight / unit).sum()), np.finfo(float).tiny)
     best = min(losses, key=lambda way: float(weight @ losses[way]))
     gain = losses[first] - losses[best]
     mean = float(weight @ gain) / total

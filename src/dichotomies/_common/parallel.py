@@ -153,17 +153,25 @@ def say(text: str) -> None:
 
 
 class Progress:
-    """A line on stderr with the fraction of work done and the estimated time left."""
+    """A line on stderr with the fraction of work done and the estimated time left.
 
-    def __init__(self, title: str) -> None:
-        self._title = title
+    Parameters
+    ----------
+    title : str
+        The work.
+    patience : float, default=0
+        Seconds below which the work is not worth a line.
+    """
+
+    def __init__(self, title: str, patience: float = 0.0) -> None:
+        self._title, self._patience = title, patience
         self._begun = self._shown = time.monotonic()
         self._finished = False
 
     def show(self, fraction: float) -> None:
         """Report the fraction done; at most every half second, and always the end."""
         now = time.monotonic()
-        if self._finished or (fraction < 1 and now - self._shown < 0.5):
+        if self._finished or (fraction < 1 and now - self._shown < 0.5) or now - self._begun < self._patience:
             return
         self._shown, self._finished = now, fraction >= 1
         seconds = now - self._begun

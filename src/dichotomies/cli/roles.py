@@ -33,12 +33,12 @@ def training_columns(
         said[name] = (*said[name], *names)
     others = {name: value for name, value in given.items() if name not in ROLES}
     if progress:
-        file.on_progress = Progress("finding out what columns hold").show
+        file.on_progress = Progress("finding out what columns hold", patience=1.0).show
     learners = [NestedDichotomyClassifier(each.estimator_for(sparse=False)) for each in settings]
     allow_missing = all(map(allows_missing, learners))
     columns = file.with_roles(Columns(label=label, allow_missing=allow_missing, **said, **others))
     if progress:
-        file.on_progress = Progress("reading").show
+        file.on_progress = Progress("reading", patience=1.0).show
     return columns
 
 

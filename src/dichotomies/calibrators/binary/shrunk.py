@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 #: Standard deviations of the common slope around 1, and of a depth's slope as a part of the common one.
 _COMMON, _DEPTH = 1.0, 0.2
 
+#: Scores beyond this are read as this, so that squares and determinants do not overflow.
+_LARGEST = 1e6
 _MAX_ITER, _MAX_HALVINGS, _TOL = 50, 20, 1e-8
 
 
@@ -80,7 +82,8 @@ class _Rows(NamedTuple):
     def of(cls, segments: Segments) -> _Rows:
         node = np.repeat(np.arange(len(segments)), np.diff(segments.offsets))
         targets = segments.targets.astype(np.float64)
-        return cls(segments.scores, targets, segments.row_weights, node, len(segments))
+        scores = np.clip(segments.scores, -_LARGEST, _LARGEST)
+        return cls(scores, targets, segments.counts, node, len(segments))
 
     def slopes(self, group: IntArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
         """Slope of each group of nodes without intercept, under a normal prior."""
