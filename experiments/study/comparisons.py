@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from experiments.study.trial import StudyResult
 
+#: Numbers below this count as this where one is divided by another: an NLL can be 0.
+_LEAST = 1e-12
 #: Trees that a correlation is made of, at least.
 _ENOUGH = 5
 
@@ -81,8 +83,8 @@ class Comparisons:
 
     def relative(self, key: Key, other: Key, metric: str = "nll") -> float | None:
         """The median over their common repeats of one's number divided by the other's; None without any."""
-        pairs = self._pairs(key, other)
-        return median(getattr(a, metric) / getattr(b, metric) for a, b in pairs) if pairs else None
+        pairs = [(getattr(a, metric), getattr(b, metric)) for a, b in self._pairs(key, other)]
+        return median(max(a, _LEAST) / max(b, _LEAST) for a, b in pairs) if pairs else None
 
     def difference(self, key: Key, other: Key, metric: str) -> float | None:
         """The mean over their common repeats of one's number less the other's; None without any."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING
 
+from dichotomies._common.atomic_files import replaced_when_done
 from experiments.study.comparisons import Key
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def write_csv(found: Comparisons, path: Path) -> None:
         "fit_seconds_to_random",
         "nll_to_uncalibrated",
     )
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with replaced_when_done(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows([*_line(found, key)] for key in found.combinations())

@@ -40,6 +40,16 @@ def test_time_is_relative_to_the_random_tree_of_the_same_trial(found):
     assert found.to_random(key("random"), "fit_seconds") == 1
 
 
+def test_an_nll_of_zero_can_be_compared(make_result, tmp_path):
+    certain = Comparisons(
+        [make_result(nll, 1.0, structure=name) for nll, name in ((0.0, "random"), (0.0, "ward"))]
+    )
+    assert certain.to_random(key("ward")) == 1
+    assert certain.means_to_random() == {"random": 1.0, "ward": 1.0}
+    write_csv(certain, tmp_path / "long.csv")
+    assert len((tmp_path / "long.csv").read_text().splitlines()) == 3
+
+
 def test_without_a_common_repeat_nothing_is_compared(found):
     assert found.gain(key("ward", "both")) is None
     assert found.to_random(key("2-means")) is None
