@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from dichotomies._common.typing import FloatArray
 
 K = TypeVar("K")
+
+_HUGE = 1e50
 
 
 def best_of(losses: Mapping[K, FloatArray], weight: FloatArray, margin: float = 1.0) -> K:
@@ -36,11 +38,18 @@ def best_of(losses: Mapping[K, FloatArray], weight: FloatArray, margin: float = 
     >>> best_of({"nothing": nothing, "little": little, "much": much}, np.ones(100))
     'much'
     """
-    first, largest = next(iter(losses)), float(weight.max(initial=0.0))
-    unit = largest if largest > 1e100 else 1.0  # so that no sum overflows
-    weight, total = weight / unit, max(float((weight / unit).sum()), np.finfo(float).tiny)
+    first, weight = next(iter(losses)), weight / _unit([weight])
+    unit = _unit(losses.values())
+    losses = {way: loss / unit for way, loss in losses.items()}
+    total = max(float(weight.sum()), np.finfo(float).tiny)
     best = min(losses, key=lambda way: float(weight @ losses[way]))
     gain = losses[first] - losses[best]
     mean = float(weight @ gain) / total
     error = np.sqrt(float(weight @ (gain - mean) ** 2)) / total
     return best if mean > margin * error else first
+
+
+def _unit(arrays: Iterable[FloatArray]) -> float:
+    """What to divide numbers by so that sums of their products do not overflow; 1 unless they are huge."""
+    largest = max(float(np.abs(each).max(initial=0.0)) for each in arrays)
+    return largest if largest > _HUGE else 1.0
