@@ -50,6 +50,6 @@ def best_of(losses: Mapping[K, FloatArray], weight: FloatArray, margin: float = 
 
 
 def _unit(arrays: Iterable[FloatArray]) -> float:
-    """What to divide numbers by so that sums of their products do not overflow; 1 unless they are huge."""
+    """Divisor that keeps sums of products from overflowing; 1 unless the numbers are huge."""
     largest = max(float(np.abs(each).max(initial=0.0)) for each in arrays)
     return largest if largest > _HUGE else 1.0

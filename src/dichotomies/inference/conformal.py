@@ -144,7 +144,7 @@ def row_share(log_proba: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Score:
-    """How ill classes fit a row; the lower the better.
+    """Nonconformity of classes with a row; the lower the better.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ _WITH_COMMA, _WITH_POINT = re.compile(r"\s*[-+]?\d*,\d+\s*"), re.compile(r"\s*[-
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text file is written; None where the file itself has to show it.
+    """Encoding and marks of a text file; None where they are to be found in the file itself.
 
     Attributes
     ----------

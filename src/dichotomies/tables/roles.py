@@ -158,7 +158,7 @@ def _is_row_number(name: str, found: Found, file: ColumnFile) -> bool:
 
 @dataclass
 class _Seen:
-    """What the values of a column have in common."""
+    """Properties that all values of a column share."""
 
     decimal: str = "."
     rows: int = 0

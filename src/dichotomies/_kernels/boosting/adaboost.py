@@ -22,7 +22,7 @@ from dichotomies._kernels.boosting.trees import grow_tree
 from dichotomies._kernels.compile import kernel
 
 
-@kernel(seconds=12)
+@kernel(seconds=25)
 def boost_ada_nodes(
     bins: Bins,
     weight: FloatArray,

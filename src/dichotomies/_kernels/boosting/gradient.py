@@ -34,7 +34,7 @@ PACKED_ONE = 2.0**31 - 1.0
 HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
-@kernel(seconds=12)
+@kernel(seconds=25)
 def boost_gradient_nodes(
     bins: Bins,
     weight: FloatArray,

@@ -33,7 +33,7 @@ class Maps(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """What classes are ordered by: ``slope * max(log_proba, floor) + bias``.
+    """Order of classes: by ``slope * max(log_proba, floor) + bias``.
 
     A node has the least slope and the greatest bias of its classes. As slopes are not negative and the
     log-probability of a class is at most that of a node above it, no class below a node ranks higher.

@@ -51,7 +51,7 @@ class Ranges(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """What models say of the rows they were not trained on.
+    """Scores and losses of rows that the models were not trained on.
 
     Attributes
     ----------
