@@ -84,10 +84,14 @@ class Kernel(Generic[P, R]):
         How long it usually takes to compile.
     """
 
-    def __init__(self, function: Callable[P, R], fastmath: frozenset[str], seconds: float) -> None:
+    def __init__(
+        self, function: Callable[P, R], fastmath: frozenset[str], seconds: float, is_inline: bool
+    ) -> None:
         update_wrapper(self, function)
         self.function, self.fastmath, self.seconds = function, fastmath, seconds
         self.plain = function
+        if is_inline:  # what numba looks for
+            self.targetoptions, self.py_func = {"inline": "always"}, function
 
     def __call__(self, *arguments: P.args, **_: P.kwargs) -> R:
         """Run the compiled code, or plain code if whoever calls is plain code."""
@@ -132,12 +136,28 @@ class Kernel(Generic[P, R]):
 @overload
 def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
 @overload
-def kernel(*, seconds: float) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
-def kernel(function: Any = None, /, *, seconds: float = 0.0, fastmath: frozenset[str] = frozenset()) -> Any:
-    """Make a kernel with strict floating point; `seconds` is how long it usually takes to compile."""
+def kernel(*, seconds: float = 0.0, inline: bool = False) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(
+    function: Any = None,
+    /,
+    *,
+    seconds: float = 0.0,
+    inline: bool = False,
+    fastmath: frozenset[str] = frozenset(),
+) -> Any:
+    """Make a kernel with strict floating point.
+
+    Parameters
+    ----------
+    seconds : float
+        How long it usually takes to compile.
+    inline : bool
+        Copy the code into the kernels that call it. A part that is called in one place is then compiled with
+        the whole, instead of once by itself and again at every level of calls above it.
+    """
     if function is None:
-        return partial(kernel, seconds=seconds, fastmath=fastmath)
-    return Kernel(function, fastmath, seconds)
+        return partial(kernel, seconds=seconds, inline=inline, fastmath=fastmath)
+    return Kernel(function, fastmath, seconds, inline)
 
 
 @overload
@@ -147,6 +167,25 @@ def vector_kernel(*, seconds: float) -> Callable[[Callable[P, R]], Kernel[P, R]]
 def vector_kernel(function: Any = None, /, *, seconds: float = 0.0) -> Any:
     """Make a kernel whose sums may be taken in any order; see `ANY_ORDER`."""
     return kernel(function, seconds=seconds, fastmath=ANY_ORDER)  # type: ignore[call-overload]
+
+
+class KernelByType:
+    """Kernels under one name, told apart by the class of their first argument, a named tuple.
+
+    Compiled code holds the one it needs and no other.
+    """
+
+    def __init__(self, kernels: dict[type, Kernel[..., Any]]) -> None:
+        self.kernels = kernels
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel for this first argument."""
+        return self.kernels[type(arguments[0])](*arguments)
+
+
+def by_type(kernels: dict[type, Kernel[..., Any]]) -> KernelByType:
+    """Give one name to kernels for different classes of their first argument."""
+    return KernelByType(kernels)
 
 
 def compiled_as(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba
 from numba import types
+from numba.core.datamodel.models import OpaqueModel
 from numba.core.event import Event, Listener, install_listener
-from numba.extending import overload, typeof_impl
+from numba.extending import overload, register_model, typeof_impl
 
 from dichotomies._kernels.cache import KernelCache
-from dichotomies._kernels.compile import ANY_ORDER, OVERLOADS, Kernel
+from dichotomies._kernels.compile import ANY_ORDER, OVERLOADS, Kernel, KernelByType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +33,13 @@ def dispatcher(kernel: Kernel[Any, Any], *, is_inner: bool = False) -> Callable[
     options = _options(kernel.fastmath) | {"no_cpython_wrapper": is_inner, "no_cfunc_wrapper": True}
     made: Any = numba.njit(**options)(kernel.function)
     made._cache = KernelCache(kernel.function, is_inner, lambda: _announce(kernel))
+    made.get_call_template = partial(_call_template, made)
     return made  # type: ignore[no-any-return]
+
+
+def _call_template(made: Any, arguments: Any, keywords: Any) -> Any:
+    """Resolve a call from another kernel: a literal has the type of a variable, not one of its own."""
+    return type(made).get_call_template(made, tuple(map(types.unliteral, arguments)), keywords)
 
 
 def _options(fastmath: frozenset[str]) -> Any:
@@ -42,6 +50,36 @@ def _options(fastmath: frozenset[str]) -> Any:
 def _type_of(kernel: Kernel[Any, Any], _: Any) -> Any:
     """A kernel that another one calls is the dispatcher that it wraps."""
     return types.Dispatcher(kernel.inner)
+
+
+class _KernelByType(types.Callable, types.Opaque):
+    """The type of kernels that are told apart by the class of their first argument."""
+
+    def __init__(self, name: KernelByType) -> None:
+        self._kernels = name.kernels
+        super().__init__(
+            f"KernelByType({', '.join(each.function.__name__ for each in name.kernels.values())})"
+        )
+
+    def _dispatcher(self, arguments: Any) -> Any:
+        return types.Dispatcher(self._kernels[arguments[0].instance_class].inner)
+
+    def get_call_type(self, context: Any, arguments: Any, keywords: Any) -> Any:
+        return self._dispatcher(arguments).get_call_type(context, arguments, keywords)
+
+    def get_call_signatures(self) -> tuple[list[Any], bool]:
+        return [], False
+
+    def get_impl_key(self, signature: Any) -> Any:
+        return self._dispatcher(signature.args).get_impl_key(signature)
+
+
+register_model(_KernelByType)(OpaqueModel)
+
+
+@typeof_impl.register(KernelByType)
+def _type_by_type(name: KernelByType, _: Any) -> Any:
+    return _KernelByType(name)
 
 
 def _announce(kernel: Kernel[Any, Any]) -> None:

@@ -9,26 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from dichotomies._common.typing import IntArray
 from dichotomies._kernels.compile import kernel
 
 
 @kernel
-def first_and_step(offsets: IntArray, number: int, node: int) -> tuple[Any, Any]:
+def first_and_step(features: Any, n_features: int, number: int, node: int) -> tuple[Any, Any]:
     """Return the first feature to try and the (cyclic) step to the next one.
 
     Parameters
     ----------
-    offsets : (n_features + 1,)
-        Start of each feature's bins, and the end.
+    features : (n_features or more,) of FEATURE
     number : int
         Number of the tree.
     node : int
         The root, or the parent of the two nodes to be split.
     """
-    n_features = len(offsets) - 1
     mixed: Any = np.uint64(0)
-    for part in (offsets[n_features], offsets[n_features // 2], number, node):
+    for part in (features[n_features - 1]["end"], features[n_features // 2]["begin"], number, node):
         mixed = mix_bits(mixed + np.uint64(part))
     first = np.int64(mixed % np.uint64(n_features))
     step = np.int64((mixed >> np.uint64(32)) % np.uint64(n_features))
@@ -37,7 +34,7 @@ def first_and_step(offsets: IntArray, number: int, node: int) -> tuple[Any, Any]
     return first, step
 
 
-@kernel
+@kernel(inline=True)
 def mix_bits(x: Any) -> Any:
     """Mix 64 bits (the finaliser of SplitMix64: Steele, Lea & Flood 2014)."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
@@ -46,7 +43,7 @@ def mix_bits(x: Any) -> Any:
     return x ^ (x >> np.uint64(31))
 
 
-@kernel
+@kernel(inline=True)
 def are_coprime(a: Any, b: Any) -> bool:
     """Return True if steps of `a` visit all of `b` places (Euclid's algorithm)."""
     while b:

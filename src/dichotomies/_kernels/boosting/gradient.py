@@ -1,176 +1,157 @@
-"""Gradient boosting of trees with Newton steps, at many nodes of a class tree, one after another.
+"""Gradient boosting of trees with Newton steps, at some nodes of a class tree."""
 
-Rows are sorted by leaf of the class tree: the rows of every node are contiguous, its left side first.
-"""
-
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-from dichotomies._kernels.boosting.ensembles import (
-    FIXED_POINT_ONE,
-    Bins,
-    Boosting,
-    Ensembles,
-    chosen_rows,
-    columns,
-    local_problem,
-    place_rows,
-    usual_weights,
-    write_splits,
-)
+from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._kernels.boosting.ensembles import Ensembles, write_splits
 from dichotomies._kernels.boosting.feature_order import mix_bits
-from dichotomies._kernels.boosting.splits import HESSIAN_EPSILON, Limits
-from dichotomies._kernels.boosting.tree_memory import BinnedRows, Growth, Tree, allocate_tree
+from dichotomies._kernels.boosting.local_rows import Bins, LocalRows
+from dichotomies._kernels.boosting.newton import HESSIAN_EPSILON, CategoricalNewton, Newton
+from dichotomies._kernels.boosting.room import Ranges, Room, begin_node, take_weights
+from dichotomies._kernels.boosting.tree_memory import Growth, Tree
 from dichotomies._kernels.boosting.trees import grow_tree
 from dichotomies._kernels.compile import kernel
 
-#: The integer that a total weight of 1 becomes where gradients and Hessians share an integer.
-PACKED_ONE = 2.0**31 - 1.0
+#: The integer that a total weight of 1 becomes in fixed point, a quarter of the range of int64; and where
+#: gradients and Hessians share an integer.
+FIXED_POINT_ONE, PACKED_ONE = 2.0**61, 2.0**31 - 1.0
 
 #: An odd number without structure: the golden ratio in 64 bits.
 HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
-@kernel(seconds=25)
+class GradientBoosting(NamedTuple):
+    """Parameters of gradient boosting at some nodes.
+
+    Attributes
+    ----------
+    criterion : Newton or CategoricalNewton
+    n_estimators, max_depth, max_leaves, min_rows : (n_nodes,)
+        `min_rows` is the minimum number of rows in a leaf.
+    tree_features : (n_nodes,)
+        Share of the features that a tree may use.
+    learning_rate : float
+    subsample, split_features : float
+        Shares of rows for a tree, and of its features for a split.
+    seed : int
+    """
+
+    criterion: Newton | CategoricalNewton
+    n_estimators: IntArray
+    max_depth: IntArray
+    max_leaves: IntArray
+    min_rows: IntArray
+    tree_features: FloatArray
+    learning_rate: float
+    subsample: float
+    split_features: float
+    seed: int
+
+
+@kernel(seconds=8)
 def boost_gradient_nodes(
+    boosting: GradientBoosting,
     bins: Bins,
     weight: FloatArray,
     fold: IntArray,
     left_out: int,
-    begin: IntArray,
-    split: IntArray,
-    end: IntArray,
-    left_is_positive: BoolArray,
-    boosting: Boosting,
+    ranges: Ranges,
+    room: Room,
     out: Ensembles,
 ) -> None:
-    """Train the ensembles of some nodes, each on its rows of positive weight outside the fold left out.
+    """Boost the logistic loss at some nodes: every tree is a Newton step.
 
     Parameters
     ----------
     weight, fold : (n_rows,)
     left_out : int
-        The fold to leave out, whose rows are scored; -1 for none.
-    begin, split, end : (n_nodes,)
-        Each node's range of rows, and the start of its right side.
-    left_is_positive : (n_nodes,)
+        The fold to leave out; -1 for none.
     """
-    t, s, pair = 0, 0, 0
-    for k in range(len(begin)):
-        left = chosen_rows(weight, fold, left_out, begin[k], split[k])
-        right = chosen_rows(weight, fold, left_out, split[k], end[k])
-        n_before = t
-        out.is_trained[k] = len(left) > 0 and len(right) > 0
-        out.scale[k] = 1.0 if left_is_positive[k] else -1.0
+    t, s = 0, 0
+    for k in range(len(ranges.begin)):
+        rows = begin_node(bins, weight, fold, left_out, ranges, k, False, room, out)
         if out.is_trained[k]:
-            negative, positive = (right, left) if left_is_positive[k] else (left, right)
-            taken = np.concatenate((negative, positive))
-            held = np.flatnonzero(fold[begin[k] : end[k]] == left_out)
-            score = np.zeros(len(held))
-            t, s = fit_node(
-                bins, taken, len(negative), weight, begin[k] + held, split[k], boosting, k, t, s, out, score
-            )
-            for i in range(len(held)):
-                out.held_score[pair + held[i]] = out.scale[k] * score[i]
-        else:
-            out.base[k] = np.log((weight[left].sum() + 1.0) / (weight[right].sum() + 1.0))
-        out.n_trees[k] = t - n_before
-        out.base[k] *= out.scale[k] if out.is_trained[k] else 1.0
-        if left_out >= 0:
-            pair += end[k] - begin[k]
+            before = t
+            t, s = add_trees(boosting, bins, weight, k, rows, room, t, s, out)
+            out.n_trees[k] = t - before
 
 
-@kernel
-def fit_node(
+@kernel(inline=True)
+def add_trees(
+    boosting: GradientBoosting,
     bins: Bins,
-    taken: IntArray,
-    n_negative: int,
     all_weights: FloatArray,
-    held: IntArray,
-    split: int,
-    boosting: Boosting,
     k: int,
+    rows: LocalRows,
+    room: Room,
     t: int,
     s: int,
     out: Ensembles,
-    held_score: FloatArray,
 ) -> tuple[int, int]:
-    """Fit gradient boosting of the logistic loss at one node: every tree is a Newton step.
-
-    Returns
-    -------
-    (int, int)
-        Numbers of trees and splits written so far.
-    """
-    merge = n_negative < 0  # a variable: no bins are merged by class
-    rows, to_global = local_problem(bins, taken, n_negative, merge)
-    weight = usual_weights(all_weights[taken])
-    n_rows = len(taken)
-    exact, packing = FIXED_POINT_ONE / (n_rows * weight.max()), PACKED_ONE / (n_rows * weight.max())
-    out.base[k] = prior_log_odds(weight, n_negative, exact)
-    score = np.full(n_rows, out.base[k])
-    held_score[:] = out.base[k]
-    out.held_loss[k] = held_out_loss(held_score, held, split, out.scale[k], all_weights)
-    held_codes, place = columns(bins.codes, held), np.empty(len(held), dtype=np.uint8)
-    limits = Limits(boosting.min_rows[k], 1.0 / packing, boosting.l2_regularization, boosting.min_hessian)
+    """Write the trees of node `k` after `t` trees and `s` splits of others; return their numbers then."""
+    criterion, score, gradients, tree = boosting.criterion, room.score, room.gradients, room.tree
+    most = take_weights(all_weights, rows.taken, rows.n_rows, room.weight)
+    exact, packing = FIXED_POINT_ONE / (rows.n_rows * most), PACKED_ONE / (rows.n_rows * most)
+    out.base[k] = prior_log_odds(rows, room.weight, exact, score)
+    out.base[k] *= out.scale[k]
     growth = Growth(
         boosting.max_depth[k],
         boosting.max_leaves[k],
-        True,
+        boosting.min_rows[k],
+        1.0 / packing,
         boosting.tree_features[k],
         boosting.split_features,
         boosting.seed,
-        limits,
     )
-    tree = allocate_tree(growth, n_rows, len(rows.offsets) - 1, rows.offsets[-1])
-    gradients, keys = np.empty((2, n_rows), dtype=np.int64), row_keys(rows)
+    draws = boosting.subsample < 1.0 or growth.tree_features < 1.0
+    if boosting.subsample < 1.0:
+        write_row_keys(rows, room.keys)
     for number in range(boosting.n_estimators[k]):
-        newton_amounts(rows, weight, score, exact, packing, gradients)
-        draw_rows(rows, keys, boosting.subsample, boosting.seed, number)
-        grow_tree(rows, growth, number, tree)
-        n = tree.n_splits[0]
-        if n == 0:
-            draws = boosting.subsample < 1.0 or growth.tree_features < 1.0
-            if draws and gradients[1].sum() / exact >= 2.0 * boosting.min_hessian:
-                continue
+        hessian = newton_amounts(rows, room.weight, score, exact, packing, gradients) / exact
+        if boosting.subsample < 1.0:
+            draw_rows(rows, room.keys, boosting.subsample, boosting.seed, number)
+        n = grow_tree(criterion, rows, growth, number, tree)
+        if n > 0:
+            write_splits(rows, bins, tree, n, t, s, out)
+            values = out.value[s + t : s + t + n + 1]
+            step_leaves(criterion, tree, gradients, 1.0 / exact, boosting.learning_rate, values, score)
+            t, s = t + 1, s + n
+        elif not draws or hessian < 2.0 * criterion.min_hessian:
             break  # no later tree would find a split either
-        write_splits(rows, tree, to_global, t, s, True, out)
-        values = out.value[s + t : s + t + n + 1]
-        step_leaves(tree, gradients, 1.0 / exact, boosting.learning_rate, limits, values, score)
-        place_rows(held_codes, out, s, s + n, place)
-        for i in range(len(held)):
-            held_score[i] += values[place[i]]
-        t, s = t + 1, s + n
-        out.held_loss[k, number + 1 :] = held_out_loss(held_score, held, split, out.scale[k], all_weights)
     return t, s
 
 
 @kernel
-def prior_log_odds(weight: FloatArray, n_negative: int, scale: float) -> Any:
-    """Log-odds of the positive rows' weight, independently of the order of the rows."""
-    sums = np.zeros(2, dtype=np.int64)
-    for i in range(len(weight)):
-        sums[1 if i >= n_negative else 0] += np.int64(weight[i] * scale + 0.5)
-    return np.log(max(sums[1], 1) / max(sums[0], 1))
+def prior_log_odds(rows: LocalRows, weight: FloatArray, scale: float, score: FloatArray) -> Any:
+    """Log-odds of the positive rows' weight, independently of their order: the first score of every row."""
+    negative, positive = np.int64(0), np.int64(0)
+    for i in range(rows.n_negative):
+        negative += np.int64(weight[i] * scale + 0.5)
+    for i in range(rows.n_negative, rows.n_rows):
+        positive += np.int64(weight[i] * scale + 0.5)
+    prior = np.log(max(np.float64(positive), 1.0) / max(np.float64(negative), 1.0))
+    for i in range(rows.n_rows):
+        score[i] = prior
+    return prior
 
 
 @kernel
 def newton_amounts(
-    rows: BinnedRows,
+    rows: LocalRows,
     weight: FloatArray,
     score: FloatArray,
     exact: float,
     packing: float,
     gradients: IntArray,
-) -> None:
-    """Write the gradient and Hessian of each row, apart and in one integer.
+) -> Any:
+    """Write the gradient and Hessian of each row, apart and in one integer; return the sum of the Hessians.
 
     They are rounded to single precision, as in scikit-learn.
     """
-    for i in range(len(weight)):
+    total = np.int64(0)
+    for i in range(rows.n_rows):
         tail = np.exp(-abs(score[i]))
         likelier = 1.0 / (1.0 + tail)
         p = likelier if score[i] >= 0.0 else tail * likelier
@@ -179,32 +160,32 @@ def newton_amounts(
         hessian = np.float32(weight[i] * p * q)
         gradients[0, i] = np.int64(np.rint(gradient * exact))
         gradients[1, i] = np.int64(np.rint(hessian * exact))
+        total += gradients[1, i]
         packed = np.int64(np.rint(gradient * packing)) << 32
         rows.amounts[0, i] = packed + np.int64(np.rint(hessian * packing))
+    return total
 
 
 @kernel
-def row_keys(rows: BinnedRows) -> npt.NDArray[np.uint64]:
-    """Hash values of the rows' bins."""
-    keys = np.zeros(rows.codes.shape[1], dtype=np.uint64)
-    for f in range(len(rows.codes)):
+def write_row_keys(rows: LocalRows, keys: Any) -> None:
+    """Write hash values of the rows' bins."""
+    for i in range(rows.n_rows):
+        keys[i] = np.uint64(0)
+    for f in range(rows.n_features):
         codes = rows.codes[f]
-        for i in range(len(keys)):
+        for i in range(rows.n_rows):
             keys[i] = keys[i] * HASH_FACTOR + np.uint64(codes[i])
-    return keys
 
 
 @kernel
-def draw_rows(rows: BinnedRows, keys: npt.NDArray[np.uint64], share: float, seed: int, number: int) -> None:
+def draw_rows(rows: LocalRows, keys: Any, share: float, seed: int, number: int) -> None:
     """Draw a share of the rows for a tree: the amounts of the others are 0.
 
     Rows are drawn by their bins, so that their order does not matter, and a row twice is one of weight 2.
     """
-    if share >= 1.0:
-        return
     limit = np.uint64(share * 2.0**53)
     key = mix_bits(mix_bits(np.uint64(seed)) + np.uint64(number))
-    for i in range(len(keys)):
+    for i in range(rows.n_rows):
         is_drawn = mix_bits(key + keys[i]) >> np.uint64(11) < limit
         rows.amounts[2, i] = 1 if is_drawn else 0
         rows.amounts[0, i] = rows.amounts[0, i] if is_drawn else 0
@@ -212,35 +193,25 @@ def draw_rows(rows: BinnedRows, keys: npt.NDArray[np.uint64], share: float, seed
 
 @kernel
 def step_leaves(
+    criterion: Any,
     tree: Tree,
     gradients: IntArray,
     unit: float,
     learning_rate: float,
-    limits: Limits,
     values: FloatArray,
     score: FloatArray,
 ) -> None:
     """Write the Newton step of every leaf, and add it to the scores of its rows."""
-    for node in range(2 * len(values) - 1):
-        if tree.child[node] >= 0:
+    for number in range(2 * len(values) - 1):
+        node = tree.nodes[number]
+        if node["child"] >= 0:
             continue
         gradient, hessian = np.int64(0), np.int64(0)
-        for place in range(tree.begin[node], tree.end[node]):
+        for place in range(node["begin"], node["end"]):
             gradient += gradients[0, tree.order[place]]
             hessian += gradients[1, tree.order[place]]
-        penalty = limits.l2_regularization + HESSIAN_EPSILON
+        penalty = criterion.l2_regularization + HESSIAN_EPSILON
         step = -unit * gradient / (unit * hessian + penalty)
-        values[tree.leaf[node]] = learning_rate * step
-        for place in range(tree.begin[node], tree.end[node]):
+        values[node["leaf"]] = learning_rate * step
+        for place in range(node["begin"], node["end"]):
             score[tree.order[place]] += learning_rate * step
-
-
-@kernel
-def held_out_loss(score: FloatArray, held: IntArray, split: int, scale: float, weight: FloatArray) -> float:
-    """Sum of the weighted logistic losses of rows that were held out."""
-    total = 0.0
-    for i in range(len(held)):
-        is_positive = (held[i] < split) == (scale > 0.0)
-        margin = score[i] if is_positive else -score[i]
-        total += weight[held[i]] * (np.log1p(np.exp(-abs(margin))) + max(-margin, 0.0))
-    return total

@@ -1,44 +1,37 @@
-"""The binned rows of one training set, and the memory in which a tree is grown on them."""
+"""The memory in which a tree is grown."""
 
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-from dichotomies._kernels.boosting.histograms import Codes
-from dichotomies._kernels.boosting.splits import MAX_BINS, Limits, SplitWorkspace, allocate_workspace
-from dichotomies._kernels.compile import kernel
+from dichotomies._common.typing import FloatArray, IntArray
 
 #: Number of features whose histograms are summed together.
 FEATURE_BLOCK = 4
 
+#: Largest number of bins of a feature, missing values included.
+MAX_BINS = 256
 
-class BinnedRows(NamedTuple):
-    """The binned rows of one training set, and the amounts summed in histograms.
-
-    Attributes
-    ----------
-    codes : (n_features, n_rows)
-        Local bins, those of the negative rows first.
-    offsets : (n_features + 1,)
-        Start of each feature's bins in a histogram, and the end.
-    has_missing : (n_features,)
-        True where the last bin is that of missing values.
-    is_categorical : (n_features,)
-    n_negative : int
-        Number of negative rows.
-    amounts : (3, n_rows)
-        In fixed point. For Gini impurity the weight, twice (once for either class); for a Newton step the
-        gradient and the Hessian in one, see `splits`. Last, 1 for each row.
-    """
-
-    codes: Codes
-    offsets: IntArray
-    has_missing: BoolArray
-    is_categorical: BoolArray
-    n_negative: int
-    amounts: IntArray
+#: A node of a tree. Its split: local feature, -1 for none; last nonempty local bin on the left, next one on
+#: the right; whether missing values go left; set of categories that go left. Its `score`, and the `least`
+#: that it had to beat. Rows: ``order[begin:end]``, the positive ones from `middle` on. The first two amounts,
+#: summed over these rows (`first`, `second`) and over those left of the split. `depth`; number as a `leaf`
+#: (the left child of a split keeps it, the right one of split s has s + 1); `slot` of the histogram; left
+#: `child`, which the right one follows; -1 for none. `key`: number in a heap, which the order of features
+#: depends on. `is_open`: it may be split.
+NODE = np.dtype(
+    [
+        *((name, "i8") for name in ("feature", "last_bin", "next_bin")),
+        ("missing_left", "?"),
+        ("is_open", "?"),
+        ("bits", "u8", (4,)),
+        *((name, "f8") for name in ("score", "least")),
+        *((name, "i8") for name in ("begin", "middle", "end")),
+        *((name, "i8") for name in ("first", "second", "first_left", "second_left")),
+        *((name, "i8") for name in ("depth", "leaf", "slot", "child", "key")),
+    ],
+    align=True,
+)
 
 
 class Growth(NamedTuple):
@@ -47,122 +40,79 @@ class Growth(NamedTuple):
     Attributes
     ----------
     max_depth, max_leaves : int
-    newton : bool
-        Score splits by the gain of a Newton step; otherwise by Gini impurity.
+    min_rows : int
+        Minimum number of rows in a leaf.
+    unit : float
+        Value of the integer 1 in amounts, which are in fixed point.
     tree_features, split_features : float
         Share of the features that a tree may use, and of these, that are tried at a split.
     seed : int
         Of drawing the features of a tree.
-    limits : Limits
     """
 
     max_depth: int
     max_leaves: int
-    newton: bool
+    min_rows: int
+    unit: float
     tree_features: float
     split_features: float
     seed: int
-    limits: Limits
 
 
 class Tree(NamedTuple):
-    """A tree, and the memory it is grown in; nodes are numbered as they are made.
+    """A tree and the memory it is grown in, which has room for the tree of any node of the class tree.
 
     Attributes
     ----------
-    feature, last_bin, next_bin : (n_nodes,)
-        Local feature of each node's split, -1 for none; the last nonempty local bin on its left, and the next
-        on its right.
-    missing_left : (n_nodes,)
-        True where missing values go left.
-    bits : (n_nodes, 4)
-        Categories that go left.
-    score, least : (n_nodes,)
-        Score of the split, and what it had to beat.
-    begin, middle, end : (n_nodes,)
-        The node's rows are ``order[begin:end]``; the positive ones begin at ``middle``.
-    sums, sums_left : (n_nodes, 2)
-        The first two amounts, summed over the node's rows and over those left of its split.
-    depth, leaf, slot, child : (n_nodes,)
-        Depth; number as a leaf (the left child of a split keeps it, the right one of split s has s + 1);
-        place of its histogram; its left child, which its right one follows; -1 for none.
-    key : (n_nodes,)
-        Number in a heap, which the order of features depends on.
+    nodes : (n_nodes,) of NODE
+        Numbered as they are made.
     splits : (max_leaves,)
         The nodes that are split, in that order.
-    n_splits : (1,)
     order, spare : (n_rows,)
         Row numbers by node, and scratch for partitioning them.
     histograms : (n_slots, n_channels, n_bins)
     free : (n_slots,)
-        Unused places of histograms.
+        Unused slots of histograms.
     last_level : (2, n_channels, FEATURE_BLOCK * MAX_BINS)
         Histograms of two siblings whose children are not split, of one block of features at a time.
     active : (n_features,)
         Features that the tree may use.
-    workspace : SplitWorkspace
+    block : (2, FEATURE_BLOCK)
+        Features of a block, and the places of their bins in a histogram.
+    sums : (2, MAX_BINS)
+        Scratch for the splits of one feature: cumulative sums of amounts, order of categories.
+    scores : (2, MAX_BINS)
+        Scratch: score of the split after each bin, never negative; ratios that order categories.
     """
 
-    feature: IntArray
-    last_bin: IntArray
-    next_bin: IntArray
-    missing_left: BoolArray
-    bits: npt.NDArray[np.uint64]
-    score: FloatArray
-    least: FloatArray
-    begin: IntArray
-    middle: IntArray
-    end: IntArray
-    sums: IntArray
-    sums_left: IntArray
-    depth: IntArray
-    leaf: IntArray
-    slot: IntArray
-    child: IntArray
-    key: IntArray
+    nodes: IntArray
     splits: IntArray
-    n_splits: IntArray
     order: IntArray
     spare: IntArray
     histograms: IntArray
     free: IntArray
     last_level: IntArray
     active: IntArray
-    workspace: SplitWorkspace
+    block: IntArray
+    sums: IntArray
+    scores: FloatArray
 
 
-@kernel
-def allocate_tree(growth: Growth, n_rows: int, n_features: int, n_bins: int) -> Tree:
-    """Allocate a tree, whose memory is reused for all trees of a node."""
-    max_leaves = min(growth.max_leaves, n_rows)
-    n = 2 * max_leaves
-    stored = max_leaves if growth.max_depth > 9 else min(max_leaves, 2 ** max(growth.max_depth - 2, 0))
-    n_channels = (1 if growth.newton else 2) + (0 if growth.limits.min_rows == 1 else 1)
+def allocate_tree(
+    max_leaves: int, max_depth: int, n_channels: int, n_rows: int, n_features: int, n_bins: int
+) -> Tree:
+    """Allocate a tree, whose memory is reused for all trees of all nodes."""
+    stored = max_leaves if max_depth > 9 else min(max_leaves, 2 ** max(max_depth - 2, 0))
     return Tree(
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.bool_),
-        np.empty((n, 4), dtype=np.uint64),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-        np.empty((n, 2), dtype=np.int64),
-        np.empty((n, 2), dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-        np.empty(max_leaves, dtype=np.int64),
-        np.empty(1, dtype=np.int64),
-        np.empty(n_rows, dtype=np.int64),
-        np.empty(n_rows, dtype=np.int64),
-        np.empty((stored + 2, n_channels, n_bins), dtype=np.int64),
-        np.empty(stored + 2, dtype=np.int64),
-        np.empty((2, n_channels, FEATURE_BLOCK * MAX_BINS), dtype=np.int64),
-        np.empty(n_features, dtype=np.int64),
-        allocate_workspace(),
+        nodes=np.empty(2 * max_leaves, dtype=NODE),
+        splits=np.empty(max_leaves, dtype=np.intp),
+        order=np.empty(n_rows, dtype=np.intp),
+        spare=np.empty(n_rows, dtype=np.intp),
+        histograms=np.empty((stored + 2, n_channels, n_bins), dtype=np.int64),
+        free=np.empty(stored + 2, dtype=np.intp),
+        last_level=np.empty((2, n_channels, FEATURE_BLOCK * MAX_BINS), dtype=np.int64),
+        active=np.empty(n_features, dtype=np.intp),
+        block=np.empty((2, FEATURE_BLOCK), dtype=np.intp),
+        sums=np.empty((2, MAX_BINS), dtype=np.int64),
+        scores=np.empty((2, MAX_BINS)),
     )

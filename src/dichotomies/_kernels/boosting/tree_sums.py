@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dichotomies._common.typing import FloatArray, IntArray
-from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT, move_above, move_categories
-from dichotomies._kernels.boosting.histograms import Encoder, encode_column
+from dichotomies._kernels.boosting.encoding import Encoder, encode_column
+from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT
+from dichotomies._kernels.boosting.leaves import move_above, move_categories
 from dichotomies._kernels.compile import kernel
 
 ROW_BLOCK = 256

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from dichotomies._kernels.boosting.ensembles import Boosting
+from dichotomies._kernels.boosting.adaboost import AdaBoosting
+from dichotomies._kernels.boosting.gini import Gini
 from dichotomies.learners.boosting.base import HistBoostClassifier
 from dichotomies.persistence import Estimator, savable
 
 if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
+    from dichotomies._common.typing import BoolArray, FloatArray
     from dichotomies.learners.boosting.trees import BoostedTrees
 
 
@@ -97,22 +98,20 @@ class HistAdaBoostClassifier(HistBoostClassifier):
         self.min_samples_leaf = min_samples_leaf
         self.max_bins = max_bins
 
-    def boosting_parameters(self, n_rows: FloatArray, n_features: int) -> Boosting:  # noqa: ARG002 - as all
+    def boosting_parameters(
+        self,
+        n_rows: FloatArray,
+        is_categorical: BoolArray,  # noqa: ARG002 - as all
+    ) -> AdaBoosting:
         """Return the parameters as kernels take them."""
         ones = np.ones(len(n_rows), dtype=np.intp)
-        return Boosting(
+        return AdaBoosting(
+            criterion=Gini(float(np.finfo(np.float64).eps)),  # as in scikit-learn
             n_estimators=self.n_estimators * ones,
             max_depth=self.max_depth * ones,
             max_leaves=2**self.max_depth * ones,
             min_rows=self.min_samples_leaf * ones,
             learning_rate=float(self.learning_rate),
-            l2_regularization=0.0,
-            tree_features=np.ones(len(n_rows)),
-            min_hessian=0.0,
-            subsample=1.0,
-            split_features=1.0,
-            seed=0,
-            newton=False,
             real=self.algorithm == "real",
         )
 

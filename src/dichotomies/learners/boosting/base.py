@@ -14,10 +14,11 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.weights import row_weights
+from dichotomies._kernels.boosting.room import Ranges
 from dichotomies.learners.boosting.binning import Binning
 from dichotomies.learners.boosting.categories import FrameCategories
 from dichotomies.learners.boosting.training import NONE, SortedRows, train_models
-from dichotomies.learners.boosting.trees import BoostedTrees, Ranges
+from dichotomies.learners.boosting.trees import BoostedTrees
 from dichotomies.persistence.checks import Optional, Part, Size, declares
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dichotomies._common.typing import BoolArray, FloatArray, LabelArray, Matrix
-    from dichotomies._kernels.boosting.ensembles import Boosting
+    from dichotomies._kernels.boosting.adaboost import AdaBoosting
+    from dichotomies._kernels.boosting.gradient import GradientBoosting
 
 
 @declares(
@@ -48,8 +50,10 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
     _takes_missing = False
 
     @abstractmethod
-    def boosting_parameters(self, n_rows: FloatArray, n_features: int) -> Boosting:
-        """The parameters in the form kernels take, for nodes with these numbers of rows."""
+    def boosting_parameters(
+        self, n_rows: FloatArray, is_categorical: BoolArray
+    ) -> AdaBoosting | GradientBoosting:
+        """Return the parameters as kernels take them, for nodes with these numbers of rows."""
 
     def frame_categories(self, X: Any) -> FrameCategories | None:  # noqa: ARG002 - see gradient boosting
         """Find the categorical columns of a data frame."""

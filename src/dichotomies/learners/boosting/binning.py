@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dichotomies._common.parallel import even_batches, run
-from dichotomies._kernels.boosting.ensembles import Bins
-from dichotomies._kernels.boosting.histograms import MISSING, Codes, encode_rows, make_encoder
+from dichotomies._kernels.boosting.encoding import MISSING, Codes, encode_rows, make_encoder
+from dichotomies._kernels.boosting.local_rows import Bins
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from dichotomies._kernels.boosting.ensembles import Boosting
+from dichotomies._kernels.boosting.gradient import GradientBoosting
+from dichotomies._kernels.boosting.newton import CategoricalNewton, Newton
 from dichotomies.learners.boosting.base import HistBoostClassifier
 from dichotomies.learners.boosting.categories import FrameCategories, positions
 from dichotomies.learners.boosting.sizes import by_rows
@@ -167,26 +168,24 @@ class HistGradientBoostClassifier(HistBoostClassifier):
                 "set max_leaf_nodes to a number, or max_depth to at most 8."
             )
 
-    def boosting_parameters(self, n_rows: FloatArray, n_features: int) -> Boosting:
+    def boosting_parameters(self, n_rows: FloatArray, is_categorical: BoolArray) -> GradientBoosting:
         """Return the parameters as kernels take them."""
-        auto, ones = by_rows(n_rows, n_features), np.ones(len(n_rows), dtype=np.intp)
+        auto, ones = by_rows(n_rows, len(is_categorical)), np.ones(len(n_rows), dtype=np.intp)
         given = {name: self._given(name, value) for name, value in auto.items()}
         depth = 255 if self.max_depth is None else min(self.max_depth, 255)
         leaves = 2**depth * ones if self.max_leaf_nodes is None else given["max_leaf_nodes"]
-        return Boosting(
+        criterion = CategoricalNewton if is_categorical.any() else Newton
+        return GradientBoosting(
+            criterion=criterion(float(self.l2_regularization), float(self.min_child_weight)),
             n_estimators=given["n_estimators"].astype(np.intp),
             max_depth=depth * ones,
             max_leaves=leaves.astype(np.intp),
             min_rows=int(self.min_samples_leaf) * ones,
             learning_rate=float(self.learning_rate),
-            l2_regularization=float(self.l2_regularization),
             tree_features=given["max_tree_features"],
-            min_hessian=float(self.min_child_weight),
             subsample=float(self.subsample),
             split_features=float(self.max_features),
             seed=int(self.random_state),
-            newton=True,
-            real=False,
         )
 
     def frame_categories(self, X: Any) -> FrameCategories | None:

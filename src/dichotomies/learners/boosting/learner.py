@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from dichotomies._kernels.boosting.room import Ranges
 from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, Wanted, out_of_fold_scores
 from dichotomies.learners.boosting.adaboost import HistAdaBoostClassifier
 from dichotomies.learners.boosting.binning import Binning
 from dichotomies.learners.boosting.gradient import HistGradientBoostClassifier
 from dichotomies.learners.boosting.training import NONE, SortedRows, train_models
-from dichotomies.learners.boosting.trees import Ranges
 
 if TYPE_CHECKING:
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import FloatArray
-    from dichotomies._kernels.boosting.ensembles import Bins
+    from dichotomies._kernels.boosting.local_rows import Bins
     from dichotomies.learners.boosting.trees import BoostedTrees
     from dichotomies.rows import NodeTask
 

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dichotomies._common.parallel import even_batches, run
-from dichotomies.learners.boosting.trees import BoostedTrees, Ranges
+from dichotomies.learners.boosting.trees import BoostedTrees
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dichotomies._common.parallel import Progress
     from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies._kernels.boosting.ensembles import Bins
+    from dichotomies._kernels.boosting.local_rows import Bins
+    from dichotomies._kernels.boosting.room import Ranges
     from dichotomies.learners.boosting.base import HistBoostClassifier
     from dichotomies.learners.boosting.binning import Binning
     from dichotomies.learners.boosting.trees import HeldOut
@@ -91,9 +92,12 @@ def _train(
         is_used = True if rows.fold is None else rows.fold != excluded
         # a row of weight 2 counts as two
         before = np.concatenate([[0], np.cumsum(np.where(is_used, np.minimum(rows.weight, _MOST), 0))])
-        n_features = rows.bins.codes.shape[1]
-        boosting = estimator.boosting_parameters(before[mine.end] - before[mine.begin], n_features)
-        return BoostedTrees.train(rows.binning, rows.bins, mine, boosting, rows.weight, rows.fold, excluded)
+        boosting = estimator.boosting_parameters(
+            before[mine.end] - before[mine.begin], rows.bins.is_categorical
+        )
+        return BoostedTrees.train(
+            rows.binning, rows.bins, mine, boosting, rows.weight, rows.fold, excluded, estimator.stops_early
+        )
 
     work = [(batch, excluded) for excluded in left_out for batch in batches]
     done = run(train, work, n_jobs=n_jobs, progress=progress, shared_memory=True)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dichotomies._kernels.boosting.adaboost import boost_ada_nodes
-from dichotomies._kernels.boosting.ensembles import CATEGORICAL, Ensembles, usual_weights
+from dichotomies._kernels.boosting.adaboost import AdaBoosting, boost_ada_nodes
+from dichotomies._kernels.boosting.encoding import make_encoder
+from dichotomies._kernels.boosting.ensembles import CATEGORICAL, Ensembles
 from dichotomies._kernels.boosting.gradient import boost_gradient_nodes
-from dichotomies._kernels.boosting.histograms import make_encoder
+from dichotomies._kernels.boosting.held_out import score_held_out
+from dichotomies._kernels.boosting.room import Ranges, Room, allocate_room
 from dichotomies._kernels.boosting.tree_sums import Forest, link_splits, sum_trees, sum_trees_of_pairs
 from dichotomies.learners.boosting.old_trees import upgraded
 from dichotomies.persistence import savable
@@ -24,30 +26,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies._kernels.boosting.ensembles import Bins, Boosting
+    from dichotomies._kernels.boosting.gradient import GradientBoosting
+    from dichotomies._kernels.boosting.local_rows import Bins
     from dichotomies.learners.boosting.binning import Binning
 
 
-class Ranges(NamedTuple):
-    """The rows of nodes, as ranges of the binned rows.
-
-    Attributes
-    ----------
-    begin, split, end : (n_nodes,)
-        Each node's range, and the start of its right side.
-    left_is_positive : (n_nodes,)
-        True where the left side is the positive class, which loses ties.
-    """
-
-    begin: IntArray
-    split: IntArray
-    end: IntArray
-    left_is_positive: BoolArray
-
-    def take(self, nodes: slice) -> Ranges:
-        """Select some nodes."""
-        sides = self.begin[nodes], self.split[nodes], self.end[nodes]
-        return Ranges(*sides, self.left_is_positive[nodes])
+#: Weights up to 2 to this power are used as they are.
+_USUAL_EXPONENT = 100
 
 
 class HeldOut(NamedTuple):
@@ -57,8 +42,8 @@ class HeldOut(NamedTuple):
     ----------
     scores : (n_pairs,)
         Log-odds of the nodes' own rows, node after node; NaN where a row was trained on.
-    losses : (n_nodes, n_estimators + 1)
-        Sum of their losses by the number of trees.
+    losses : (n_nodes, n_estimators + 1) or (n_nodes, 0)
+        Sum of their losses by the number of trees, if asked for.
     """
 
     scores: FloatArray
@@ -142,17 +127,27 @@ class BoostedTrees:
         binning: Binning,
         bins: Bins,
         ranges: Ranges,
-        boosting: Boosting,
+        boosting: AdaBoosting | GradientBoosting,
         weight: FloatArray,
         fold: IntArray | None = None,
         left_out: int = -1,
+        with_losses: bool = False,
     ) -> tuple[BoostedTrees, HeldOut]:
         """Train some nodes on binned rows, leaving out a fold, whose rows are scored."""
+        out, weight = _allocate(ranges, boosting, bool(bins.is_categorical.any())), _usual(weight)
+        fold, room = (
+            np.zeros(len(weight), dtype=np.intp) if fold is None else fold,
+            _room(bins, ranges, boosting),
+        )
+        if isinstance(boosting, AdaBoosting):
+            boost_ada_nodes(boosting, bins, weight, fold, left_out, ranges, room, out)
+        else:
+            boost_gradient_nodes(boosting, bins, weight, fold, left_out, ranges, room, out)
         n_pairs = int((ranges.end - ranges.begin).sum()) if left_out >= 0 else 0
-        out = _allocate(ranges, boosting, n_pairs, bool(bins.is_categorical.any()))
-        fold = np.zeros(len(weight), dtype=np.intp) if fold is None else fold
-        boost = boost_gradient_nodes if boosting.newton else boost_ada_nodes
-        boost(bins, usual_weights(weight), fold, left_out, *ranges, boosting, out)
+        width = int(boosting.n_estimators.max(initial=0)) + 1 if with_losses else 0
+        held = HeldOut(np.full(n_pairs, np.nan), np.empty((len(ranges.begin), width)))
+        if left_out >= 0:
+            score_held_out(bins.codes, weight, fold, left_out, ranges, out, *held)
         n_trees = int(out.n_trees.sum())
         split_offsets = np.concatenate([[0], np.cumsum(out.n_splits[:n_trees])])
         s = int(split_offsets[-1])
@@ -175,7 +170,7 @@ class BoostedTrees:
             scale=out.scale,
             is_trained=out.is_trained,
         )
-        return trees, HeldOut(out.held_score, out.held_loss)
+        return trees, held
 
     @classmethod
     def joined(cls, batches: Sequence[BoostedTrees]) -> BoostedTrees:
@@ -280,7 +275,7 @@ class BoostedTrees:
         expect(np.diff(self.edge_offsets).max(initial=0) <= highest, "every code has a number")
 
 
-def _allocate(ranges: Ranges, boosting: Boosting, n_pairs: int, has_categories: bool) -> Ensembles:
+def _allocate(ranges: Ranges, boosting: AdaBoosting | GradientBoosting, has_categories: bool) -> Ensembles:
     """Allocate arrays for the maximum number of trees and splits."""
     n_nodes, most_trees = len(ranges.begin), boosting.n_estimators
     most_splits = np.minimum(boosting.max_leaves, np.maximum(ranges.end - ranges.begin, 1)) - 1
@@ -297,6 +292,22 @@ def _allocate(ranges: Ranges, boosting: Boosting, n_pairs: int, has_categories: 
         kind=np.empty(n_splits, dtype=np.uint8),
         bits=np.empty((n_splits if has_categories else 0, 4), dtype=np.uint64),
         value=np.empty(n_splits + n_trees),
-        held_score=np.full(n_pairs, np.nan),
-        held_loss=np.zeros((n_nodes, int(most_trees.max(initial=0)) + 1)),
     )
+
+
+def _room(bins: Bins, ranges: Ranges, boosting: AdaBoosting | GradientBoosting) -> Room:
+    """Allocate memory for the largest node."""
+    n_channels = 2 if isinstance(boosting, AdaBoosting) else 1
+    return allocate_room(
+        bins,
+        n_rows=int((ranges.end - ranges.begin).max(initial=1)),
+        max_leaves=int(boosting.max_leaves.max(initial=1)),
+        max_depth=int(boosting.max_depth.max(initial=1)),
+        n_channels=n_channels + (1 if boosting.min_rows.max(initial=1) > 1 else 0),
+    )
+
+
+def _usual(weight: FloatArray) -> FloatArray:
+    """Scale weights by a power of two if the largest is extreme, so that no sum overflows."""
+    _, exponent = np.frexp(weight.max(initial=0.0))
+    return weight if abs(exponent) <= _USUAL_EXPONENT else np.ldexp(weight, -exponent)

@@ -1,0 +1,156 @@
+"""The rows of one node, feature by feature, with bins numbered without the empty ones."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+from dichotomies._kernels.boosting.encoding import MISSING, ROW_BLOCK, Codes
+from dichotomies._kernels.compile import kernel
+
+#: A feature that varies among the rows of a node: its number among all features; the range of its bins in a
+#: histogram; whether the last one is that of missing values.
+FEATURE = np.dtype(
+    [("number", "i8"), ("begin", "i8"), ("end", "i8"), ("has_missing", "?"), ("is_categorical", "?")],
+    align=True,
+)
+
+
+class Bins(NamedTuple):
+    """Binned rows, sorted by leaf of the class tree.
+
+    Attributes
+    ----------
+    codes : (n_rows, n_features)
+    lowest, highest : (n_features, 255)
+        The lowest and highest value in each bin; equal for categories.
+    is_categorical : (n_features,)
+    """
+
+    codes: Codes
+    lowest: FloatArray
+    highest: FloatArray
+    is_categorical: BoolArray
+
+
+class LocalRows(NamedTuple):
+    """The rows that one node is trained on, in memory that has room for those of any node.
+
+    Attributes
+    ----------
+    n_rows, n_negative, n_features : int
+        Rows, of which the negative ones come first; features that vary among them.
+    taken : (n_rows,)
+        Row numbers.
+    features : (n_features,) of FEATURE
+    codes : (n_features, n_rows)
+        Local bins.
+    first_bin, last_bin : (n_bins,)
+        First and last of the global bins merged into each local bin.
+    amounts : (3, n_rows)
+        In fixed point. For Gini impurity the weight, twice (once for either class); for a Newton step the
+        gradient and the Hessian in one, see `newton`. Last, 1 for each row.
+    counts : (3, 256)
+        Scratch: rows of either class in each bin, and its local number.
+    """
+
+    n_rows: int
+    n_negative: int
+    n_features: int
+    taken: IntArray
+    features: IntArray
+    codes: Codes
+    first_bin: IntArray
+    last_bin: IntArray
+    amounts: IntArray
+    counts: IntArray
+
+
+def allocate_rows(n_rows: int, n_features: int) -> LocalRows:
+    """Allocate room for this many rows."""
+    room = n_features * min(256, n_rows)
+    return LocalRows(
+        n_rows=0,
+        n_negative=0,
+        n_features=0,
+        taken=np.empty(n_rows, dtype=np.intp),
+        features=np.empty(n_features, dtype=FEATURE),
+        codes=np.empty((n_features, n_rows), dtype=np.uint8),
+        first_bin=np.empty(room, dtype=np.intp),
+        last_bin=np.empty(room, dtype=np.intp),
+        amounts=np.empty((3, n_rows), dtype=np.int64),
+        counts=np.empty((3, 256), dtype=np.intp),
+    )
+
+
+@kernel
+def local_rows(bins: Bins, room: LocalRows, n_negative: int, n_rows: int, merge: bool) -> LocalRows:
+    """Transpose the rows taken by a node to feature-major order, renumbering bins without the empty ones.
+
+    A feature that is constant in the node is left out, so small nodes have short histograms. Neighbouring
+    bins with rows of the same single class can be merged: impurity is concave in the weight of one class, so
+    for any row weights and at any depth, a split between them is worse than the better one of the splits at
+    their outer edges. Missing values keep a bin of their own, the last one, and categories theirs.
+
+    Parameters
+    ----------
+    room : LocalRows
+        Memory; ``room.taken[:n_rows]`` are the node's rows, the negative ones first.
+    merge : bool
+        Merge such bins.
+    """
+    codes, features, taken, counts = room.codes, room.features, room.taken, room.counts
+    for i in range(n_rows):
+        room.amounts[0, i] = room.amounts[1, i] = room.amounts[2, i] = 1
+    for begin in range(0, n_rows, ROW_BLOCK):
+        for i in range(begin, min(begin + ROW_BLOCK, n_rows)):
+            for f in range(len(codes)):
+                codes[f, i] = bins.codes[taken[i], f]
+    kept, first = 0, 0
+    for f in range(len(codes)):
+        for b in range(256):
+            counts[0, b] = counts[1, b] = 0
+        for i in range(n_rows):
+            counts[1 if i >= n_negative else 0, codes[f, i]] += 1
+        is_categorical = bins.is_categorical[f]
+        end = number_bins(counts, merge and not is_categorical, first, room.first_bin, room.last_bin)
+        if end - first > 1:
+            for i in range(n_rows):
+                codes[kept, i] = counts[2, codes[f, i]]
+            at = features[kept]
+            at["number"], at["begin"], at["end"] = f, first, end
+            at["has_missing"], at["is_categorical"] = room.last_bin[end - 1] == MISSING, is_categorical
+            kept, first = kept + 1, end
+    return LocalRows(
+        n_rows, n_negative, kept, taken, features, codes, room.first_bin, room.last_bin, room.amounts, counts
+    )
+
+
+@kernel
+def number_bins(
+    counts: IntArray,
+    merge: bool,
+    first: int,
+    lowest: IntArray,
+    highest: IntArray,
+) -> int:
+    """Number the bins of one feature that have negative or positive rows, from 0; see `local_rows`.
+
+    Returns
+    -------
+    int
+        End of the entries written to `lowest` and `highest` from `first` on.
+    """
+    end = first
+    kind_before = 0
+    for b in range(256):
+        kind = (1 if counts[0, b] > 0 else 0) + (2 if counts[1, b] > 0 else 0)
+        if kind == 0:
+            continue
+        if b == MISSING or not merge or kind == 3 or kind != kind_before:
+            lowest[end] = b
+            end += 1
+        highest[end - 1] = b
+        counts[2, b] = end - 1 - first
+        kind_before = kind
+    return end

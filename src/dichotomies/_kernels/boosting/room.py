@@ -1,0 +1,137 @@
+"""The rows of nodes, and the memory in which they are trained, allocated once for the largest of them.
+
+Rows are sorted by leaf of the class tree: the rows of every node are contiguous, its left side first.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+from dichotomies._kernels.boosting.ensembles import Ensembles
+from dichotomies._kernels.boosting.local_rows import Bins, LocalRows, allocate_rows, local_rows
+from dichotomies._kernels.boosting.tree_memory import MAX_BINS, Tree, allocate_tree
+from dichotomies._kernels.compile import kernel
+
+#: Largest weights of a node's rows that are used as they are; others are scaled by a power of two.
+LEAST_WEIGHT, MOST_WEIGHT = 2.0**-100, 2.0**100
+
+
+class Ranges(NamedTuple):
+    """The rows of nodes, as ranges of the binned rows.
+
+    Attributes
+    ----------
+    begin, split, end : (n_nodes,)
+        Each node's range, and the start of its right side.
+    left_is_positive : (n_nodes,)
+        True where the left side is the positive class, which loses ties.
+    """
+
+    begin: IntArray
+    split: IntArray
+    end: IntArray
+    left_is_positive: BoolArray
+
+    def take(self, nodes: slice) -> "Ranges":
+        """Select some nodes."""
+        sides = self.begin[nodes], self.split[nodes], self.end[nodes]
+        return Ranges(*sides, self.left_is_positive[nodes])
+
+
+class Room(NamedTuple):
+    """Memory for the rows of a node and for a tree.
+
+    Attributes
+    ----------
+    rows : LocalRows
+    tree : Tree
+    weight, score : (n_rows,)
+    gradients : (2, n_rows)
+        Gradients and Hessians in fixed point.
+    keys : (n_rows,)
+        Hash values of the rows' bins.
+    factors : (max_leaves, 2)
+        By which AdaBoost multiplies the weights of a leaf's rows of either class.
+    """
+
+    rows: LocalRows
+    tree: Tree
+    weight: FloatArray
+    score: FloatArray
+    gradients: IntArray
+    keys: npt.NDArray[np.uint64]
+    factors: FloatArray
+
+
+def allocate_room(bins: Bins, n_rows: int, max_leaves: int, max_depth: int, n_channels: int) -> Room:
+    """Allocate room for nodes with at most so many rows and leaves of a tree."""
+    n_features = bins.codes.shape[1]
+    n_bins = (~np.isnan(bins.lowest)).sum(axis=1) + 1  # with that of missing values
+    n_bins = int(np.minimum(n_bins, min(n_rows, MAX_BINS)).sum())
+    return Room(
+        allocate_rows(n_rows, n_features),
+        allocate_tree(min(max_leaves, n_rows), max_depth, n_channels, n_rows, n_features, n_bins),
+        weight=np.empty(n_rows),
+        score=np.empty(n_rows),
+        gradients=np.empty((2, n_rows), dtype=np.int64),
+        keys=np.empty(n_rows, dtype=np.uint64),
+        factors=np.empty((max_leaves, 2)),
+    )
+
+
+@kernel
+def take_weights(weight: FloatArray, taken: IntArray, n_rows: int, out: FloatArray) -> float:
+    """Copy the weights of the rows taken; return the largest.
+
+    If it is extreme, all are scaled by a power of two, so that no sum overflows.
+    """
+    most = 0.0
+    for i in range(n_rows):
+        most = max(most, weight[taken[i]])
+    factor = 1.0
+    while most * factor < LEAST_WEIGHT:
+        factor *= 2.0**50
+    while most * factor > MOST_WEIGHT:
+        factor *= 2.0**-50
+    for i in range(n_rows):
+        out[i] = weight[taken[i]] * factor
+    return most * factor
+
+
+@kernel
+def begin_node(
+    bins: Bins,
+    weight: FloatArray,
+    fold: IntArray,
+    left_out: int,
+    ranges: Ranges,
+    k: int,
+    merge: bool,
+    room: Room,
+    out: Ensembles,
+) -> LocalRows:
+    """Take the rows that a node is trained on: of positive weight, outside the fold left out.
+
+    If only one class has rows, there is nothing to train: the log-odds are those with a row of weight 1 added
+    to either class. Parameters as in `boost_gradient_nodes` and `local_rows`.
+    """
+    split, left_is_positive, taken = ranges.split[k], ranges.left_is_positive[k], room.rows.taken
+    n_negative = n_rows = 0
+    total = 0.0
+    for side in range(2):  # the negative rows first
+        on_left = (side == 0) != left_is_positive
+        n_negative = n_rows
+        first, stop = (ranges.begin[k], split) if on_left else (split, ranges.end[k])
+        for row in range(first, stop):
+            if weight[row] > 0.0 and fold[row] != left_out:
+                taken[n_rows] = row
+                total += weight[row]
+                n_rows += 1
+    out.is_trained[k], out.scale[k] = 0 < n_negative < n_rows, 1.0 if left_is_positive else -1.0
+    out.base[k], out.n_trees[k] = 0.0, 0
+    if not out.is_trained[k]:
+        out.base[k] = out.scale[k] * (-np.log(total + 1.0) if n_negative > 0 else np.log(total + 1.0))
+        n_negative = n_rows = 0
+    return local_rows(bins, room.rows, n_negative, n_rows, merge)
