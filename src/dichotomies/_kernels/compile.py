@@ -15,6 +15,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from dichotomies._common.typing import IntArray
 
@@ -27,7 +28,7 @@ ANY_ORDER = frozenset({"reassoc", "contract", "nsz"})
 
 #: Rows up to which plain code is considered, and the seconds that it may take, by its estimate: where a model
 #: is trained, and where it answers, which happens again and again.
-FEW_ROWS, PATIENCE, PATIENCE_OF_ANSWERS = 5_000, 0.25, 0.001
+FEW_ROWS, PATIENCE, PATIENCE_OF_ANSWERS = 25_000, 0.25, 0.001
 
 
 def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:
@@ -41,28 +42,35 @@ def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:
         Estimate of the time that plain code takes. It depends on sizes, never on clocks or on what is
         compiled already, so that the same rows give the same bits in every process.
     is_answer : bool
-        Whether rows are scored, rather than a model trained.
+        Whether rows are scored, rather than a model trained; scoring while training is part of it.
     """
-    patience = PATIENCE_OF_ANSWERS if is_answer else PATIENCE
+    patience = PATIENCE_OF_ANSWERS if is_answer and not _TRAINS.get() else PATIENCE
     return n_rows <= FEW_ROWS and seconds <= patience and not _COMPILES_ALWAYS.get()
 
 
-#: Set while nothing counts as small; see `compiling_always`.
+#: Set while a model is trained; while nothing counts as small; while plain code runs.
+_TRAINS: ContextVar[bool] = ContextVar("trains", default=False)
 _COMPILES_ALWAYS: ContextVar[bool] = ContextVar("compiles always", default=False)
+_RUNS_PLAINLY: ContextVar[bool] = ContextVar("runs plainly", default=False)
 
 
 @contextmanager
-def compiling_always() -> Iterator[None]:
-    """Use kernels whatever the sizes, so that a few rows are enough to have them compiled."""
-    token = _COMPILES_ALWAYS.set(True)
+def _set(state: ContextVar[bool]) -> Iterator[None]:
+    token = state.set(True)
     try:
         yield
     finally:
-        _COMPILES_ALWAYS.reset(token)
+        state.reset(token)
 
 
-#: Set while plain code runs, so that kernels it calls run in plain code too.
-_RUNS_PLAINLY: ContextVar[bool] = ContextVar("runs plainly", default=False)
+def training() -> AbstractContextManager[None]:
+    """Allow plain code that scores rows the time it is allowed for training, of which this is a part."""
+    return _set(_TRAINS)
+
+
+def compiling_always() -> AbstractContextManager[None]:
+    """Use kernels whatever the sizes, so that a few rows are enough to have them compiled."""
+    return _set(_COMPILES_ALWAYS)
 
 
 class Kernel(Generic[P, R]):
@@ -109,12 +117,8 @@ class Kernel(Generic[P, R]):
         return self._run_plainly if small else self
 
     def _run_plainly(self, *arguments: P.args, **_: P.kwargs) -> R:
-        token = _RUNS_PLAINLY.set(True)
-        try:
-            with np.errstate(all="ignore"):  # compiled code does not warn either
-                return self.plain(*arguments)  # type: ignore[call-arg]
-        finally:
-            _RUNS_PLAINLY.reset(token)
+        with _set(_RUNS_PLAINLY), np.errstate(all="ignore"):  # compiled code does not warn either
+            return self.plain(*arguments)  # type: ignore[call-arg]
 
     @cached_property
     def compiled(self) -> Callable[P, R]:

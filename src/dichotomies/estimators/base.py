@@ -21,6 +21,7 @@ from dichotomies._common.features import check_indices, check_magnitude
 from dichotomies._common.labels import plain_labels
 from dichotomies._common.parallel import ONE_BLAS_THREAD, Context, say
 from dichotomies._common.weights import row_weights
+from dichotomies._kernels.compile import training
 from dichotomies.estimators.frames import FrameColumns, InFrame
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.inference.conformal import ConformalRows
@@ -97,9 +98,8 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         """
         before = self.__dict__.copy()
         try:
-            with (
-                ONE_BLAS_THREAD
-            ):  # on matrices of nodes and calibrators, more would only wait for one another
+            # more BLAS threads would only wait for one another on matrices of nodes and calibrators
+            with ONE_BLAS_THREAD, training():
                 return self._fit(X, y, sample_weight)
         except BaseException:  # what was fitted before stays as it was
             self.__dict__ = before
