@@ -12,7 +12,7 @@ from dichotomies.learners.boosting.trees import BoostedTrees, Ranges
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dichotomies._common.parallel import Progress
+    from dichotomies._common.progress import Reporter
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies._kernels.boosting.ensembles import Bins
     from dichotomies.learners.boosting.base import HistBoostClassifier
@@ -50,7 +50,7 @@ def train_models(
     rows: SortedRows,
     left_out: Sequence[int],
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Reporter | None = None,
 ) -> tuple[list[BoostedTrees], FloatArray]:
     """Train one model for each fold left out, `NONE` for none.
 
@@ -80,7 +80,7 @@ def _train(
     rows: SortedRows,
     left_out: Sequence[int],
     n_jobs: int | None,
-    progress: Progress | None,
+    progress: Reporter | None,
 ) -> tuple[list[BoostedTrees], list[list[HeldOut]]]:
     """Train one model for each fold left out; batches of nodes are trained in parallel."""
     sizes = rows.ranges.end - rows.ranges.begin
