@@ -55,7 +55,9 @@ benchmarks: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.limits --save
 	$(BIN)/python -m benchmarks.flat --save
 	$(BIN)/python -m benchmarks.external_reading --save
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check napkinxc
+	$(BIN)/python -m benchmarks.large_table --save
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check napkinxc lightgbm hiclass
+	$(BIN)/python -m benchmarks.first_minute --save
 	$(BIN)/python -m benchmarks.napkinxc_hsm --save
 
 # The versions that pyproject.toml declares, as far as they are on this machine.

@@ -110,21 +110,21 @@ def ours(n_trees: int) -> Any:
 
 def lightgbm(**parameters: Any) -> Any:
     """LightGBM, one thread."""
-    from lightgbm import LGBMClassifier  # type: ignore[import-not-found]
+    from lightgbm import LGBMClassifier
 
     return LGBMClassifier(n_jobs=1, verbose=-1, random_state=0, **parameters)
 
 
 def xgboost(**parameters: Any) -> Any:
     """XGBoost, one thread."""
-    from xgboost import XGBClassifier  # type: ignore[import-not-found]
+    from xgboost import XGBClassifier
 
     return XGBClassifier(n_jobs=1, tree_method="hist", enable_categorical=True, random_state=0, **parameters)
 
 
 def catboost() -> Any:
     """CatBoost, one thread."""
-    from catboost import CatBoostClassifier  # type: ignore[import-not-found]
+    from catboost import CatBoostClassifier
 
     return CatBoostClassifier(thread_count=1, verbose=0, random_seed=0, allow_writing_files=False)
 

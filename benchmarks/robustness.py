@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import argparse
 import copy
+import json
 import random
+import subprocess
+import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +37,8 @@ or is a model that gives probabilities or refuses in a sentence. Random calls of
 absurd features, labels, weights and parameters; each raises a `ValueError` or `TypeError` with a sentence,
 or gives finite rows that sum to 1.
 """
-_BATCH = 250
-_SECONDS = 600
+_BATCH, _BATCHES = 250, 4  # of files or calls; of batches in a process
+_SECONDS = 3600
 
 
 def files(seed: int) -> tuple[int, int, list[str]]:
@@ -72,24 +75,39 @@ def calls(seed: int) -> tuple[int, int, list[str]]:
     return found.answers, found.refusals, found.wrong
 
 
-def _in_processes(work: Any, n_batches: int, jobs: int, seed: int) -> list[object]:
-    answered, refused, wrong = 0, 0, list[str]()
-    with ProcessPoolExecutor(jobs, max_tasks_per_child=20, mp_context=_spawn()) as pool:
-        for begun in [pool.submit(work, seed + i) for i in range(n_batches)]:
-            try:
-                more = begun.result(_SECONDS)
-                answered, refused, wrong = answered + more[0], refused + more[1], wrong + more[2]
-            except (BrokenProcessPool, TimeoutError) as error:
-                wrong.append(repr(error))
-    for each in wrong[:20]:
-        print(each)
-    return [f"{answered + refused + len(wrong):,}", f"{answered:,}", f"{refused:,}", len(wrong)]
+def _in_process(kind: str, seed: int) -> tuple[int, int, list[str]]:
+    """Make some batches in a process of their own, so that a crash or a call without end is seen."""
+    command = [sys.executable, "-m", "benchmarks.robustness", "--part", kind, "--seed", str(seed)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return 0, 0, [f"{kind}, seed {seed}: without end"]
+    if done.returncode:
+        return 0, 0, [f"{kind}, seed {seed}: exit code {done.returncode}, {done.stderr[-300:]}"]
+    answered, refused, wrong = json.loads(done.stdout.splitlines()[-1])
+    return answered, refused, wrong
 
 
-def _spawn() -> Any:
-    from multiprocessing import get_context
+def _part(kind: str, seed: int) -> tuple[int, int, list[str]]:
+    parts = [_WORK[kind](seed + i) for i in range(_BATCHES)]
+    return _sum(parts)
 
-    return get_context("spawn")
+
+def _sum(parts: list[tuple[int, int, list[str]]]) -> tuple[int, int, list[str]]:
+    answered, refused, wrong = zip(*parts, strict=True)
+    return sum(answered), sum(refused), list(chain.from_iterable(wrong))
+
+
+def _row(kind: str, number: int, jobs: int, seed: int) -> list[object]:
+    starts = range(seed, seed + -(-number // _BATCH), _BATCHES)
+    with ThreadPoolExecutor(jobs) as threads:
+        parts = list(threads.map(lambda start: _in_process(kind, start), starts))
+    answered, refused, wrong = _sum(parts)
+    print(*wrong[:20], sep="\n")
+    return [kind, f"{answered + refused + len(wrong):,}", f"{answered:,}", f"{refused:,}", len(wrong)]
+
+
+_WORK = {"model files": files, "calls": calls}
 
 
 def main() -> None:
@@ -99,10 +117,13 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--seed", type=int, default=0, help="others are other files and calls")
     parser.add_argument("--save", action="store_true", help="write the table to docs/benchmarks/")
+    parser.add_argument("--part", choices=_WORK, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    rows = []
-    for title, work, number in (("model files", files, options.files), ("calls", calls, options.calls)):
-        rows.append([title, *_in_processes(work, -(-number // _BATCH), options.jobs, options.seed)])
+    if options.part:
+        print(json.dumps(_part(options.part, options.seed)))
+        return
+    numbers = {"model files": options.files, "calls": options.calls}
+    rows = [_row(kind, number, options.jobs, options.seed) for kind, number in numbers.items()]
     report("robustness", TEXT, HEADER, rows, save=options.save)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from dichotomies._common.parallel import Progress, say
+from dichotomies._common.progress import Progress, say
 from experiments.datasets.partial_file import FetchError, PartialFile, checked, recorded_digest
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from dichotomies._common.parallel import say
+from dichotomies._common.progress import say
 from experiments.datasets.fetching import UnreachableError, fetch
 from experiments.datasets.folder import (
     DATA_DIR_VARIABLE,

@@ -10,7 +10,7 @@ import shutil
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from dichotomies._common.parallel import say
+from dichotomies._common.progress import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

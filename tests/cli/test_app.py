@@ -30,6 +30,11 @@ def test_demo_draws_the_tree_and_a_table():
     assert "ECE" in result.output
     assert "internal: isotonic" in result.output
     assert "Best by NLL: both" in result.output
+    nll = {
+        name: float(result.output.split(name)[1].split("│")[1])
+        for name in ("flat: ", "one tree: ", "ten trees: ")
+    }
+    assert nll["ten trees: "] < nll["flat: "]  # what the documentation says of digits
 
 
 def test_demo_refuses_an_unknown_structure():

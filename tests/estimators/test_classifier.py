@@ -416,13 +416,13 @@ def test_trained_clones_exist_only_where_clones_were_trained(iris):
 def test_two_classes_report_progress_too(iris, capfd):
     X, y = iris
     Clones(GaussianNB(), verbose=1).fit(X, y == 1)
-    assert "training 1 nodes: 100%" in capfd.readouterr().err
+    assert "fitting: 100%, took" in capfd.readouterr().err
 
 
 def test_verbose_reports_progress_on_stderr(digits, capfd):
     Clones(GaussianNB(), random_state=0, verbose=1).fit(*digits)
     captured = capfd.readouterr()
-    assert "training 9 nodes: 100%, took" in captured.err
+    assert "fitting: 100%, took" in captured.err
     assert not captured.out
     Uncalibrated(GaussianNB(), random_state=0).fit(*digits)
     assert not capfd.readouterr().err

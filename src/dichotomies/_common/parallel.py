@@ -1,11 +1,9 @@
-"""Parallel loops with one BLAS thread per task, progress reports, and the `Context` of a call."""
+"""Parallel loops with one BLAS thread per task, and the `Context` of a call."""
 
 from __future__ import annotations
 
 import os
-import sys
 import threading
-import time
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -18,9 +16,12 @@ from sklearn.utils.parallel import Parallel, delayed
 # threadpoolctl is a dependency of scikit-learn itself, so it is always installed.
 from threadpoolctl import ThreadpoolController
 
+from dichotomies._common.progress import Bar, Progress, within
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dichotomies._common.progress import Reporter
     from dichotomies._common.typing import IntArray
 
 
@@ -80,7 +81,7 @@ def run(
     arguments: Sequence[tuple[Any, ...]],
     *,
     n_jobs: int | None,
-    progress: Progress | None = None,
+    progress: Reporter | None = None,
     span: tuple[float, float] = (0.0, 1.0),
     shared_memory: bool = False,
 ) -> list[Any]:
@@ -109,19 +110,15 @@ def run(
 def _run_alone(
     task: Callable[..., Any],
     arguments: Sequence[tuple[Any, ...]],
-    progress: Progress | None,
+    progress: Reporter | None,
     span: tuple[float, float],
 ) -> list[Any]:
     results = []
     for each in arguments:
         results.append(task(*each))
         if progress is not None:
-            progress.show(_within(span, len(results) / len(arguments)))
+            progress.show(within(span, len(results) / len(arguments)))
     return results
-
-
-def _within(span: tuple[float, float], fraction: float) -> float:
-    return span[0] * (1 - fraction) + span[1] * fraction
 
 
 def even_batches(sizes: IntArray, n_jobs: int | None, per_job: int = _BATCHES_PER_JOB) -> list[range]:
@@ -136,51 +133,14 @@ def even_batches(sizes: IntArray, n_jobs: int | None, per_job: int = _BATCHES_PE
 class _ReportingParallel(Parallel):
     """joblib's Parallel, reporting to `Progress` instead of printing."""
 
-    progress: Progress | None
+    progress: Reporter | None
     total: int
     span: tuple[float, float]
 
     def print_progress(self) -> None:
         """Report progress; joblib calls this after every task, on every backend."""
         if self.progress is not None:
-            self.progress.show(_within(self.span, self.n_completed_tasks / self.total))
-
-
-def say(text: str) -> None:
-    """Write a line to stderr, where progress is reported."""
-    sys.stderr.write(f"[dichotomies] {text}\n")
-    sys.stderr.flush()
-
-
-class Progress:
-    """A line on stderr with the fraction of work done and the estimated time left.
-
-    Parameters
-    ----------
-    title : str
-        The work.
-    patience : float, default=0
-        Seconds below which the work is not worth a line.
-    """
-
-    def __init__(self, title: str, patience: float = 0.0) -> None:
-        self._title, self._patience = title, patience
-        self._begun = self._shown = time.monotonic()
-        self._finished = False
-
-    def show(self, fraction: float) -> None:
-        """Report the fraction done; at most every half second, and always the end."""
-        now = time.monotonic()
-        if self._finished or (fraction < 1 and now - self._shown < 0.5) or now - self._begun < self._patience:
-            return
-        self._shown, self._finished = now, fraction >= 1
-        seconds = now - self._begun
-        left = f"{seconds * (1 / fraction - 1):.0f} s left" if fraction < 1 else f"took {seconds:.1f} s"
-        tty = sys.stderr.isatty()
-        line = f"[dichotomies] {self._title}: {fraction:4.0%}, {left}"
-        end = "\n" if fraction >= 1 or not tty else ""
-        sys.stderr.write(("\r" + line.ljust(72) if tty else line) + end)
-        sys.stderr.flush()
+            self.progress.show(within(self.span, self.n_completed_tasks / self.total))
 
 
 @dataclass(frozen=True)
@@ -197,17 +157,26 @@ class Context:
         Report progress on stderr.
     title : str
         Prefix of every progress report, such as ``"tree 2 of 10: "``.
+    span : (float, float)
+        Fractions of the stage at which the work of this context begins and ends.
     """
 
     rng: Any = None
     n_jobs: int | None = None
     verbose: bool = False
     title: str = ""
+    span: tuple[float, float] = (0.0, 1.0)
 
-    def titled(self, title: str) -> Context:
-        """Copy with a longer title prefix."""
-        return replace(self, title=self.title + title)
+    def titled(self, title: str, i: int = 0, n: int = 1) -> Context:
+        """Copy with a longer title prefix, for part `i` of `n` of the work."""
+        return replace(self, title=self.title + title, span=self._part(i, n))
 
-    def progress(self, work: str) -> Progress | None:
-        """Progress report on some work; None if not verbose."""
-        return Progress(self.title + work) if self.verbose else None
+    def progress(self, work: str, i: int = 0, n: int = 1) -> Reporter | None:
+        """Progress report on part `i` of `n` of the work; None if not verbose."""
+        if not self.verbose:
+            return None
+        bar = Bar.current()
+        return Progress(self.title + work) if bar is None else bar.part(self.title + work, self._part(i, n))
+
+    def _part(self, i: int, n: int) -> tuple[float, float]:
+        return within(self.span, i / n), within(self.span, (i + 1) / n)

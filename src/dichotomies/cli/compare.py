@@ -6,13 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
+from dichotomies._common.progress import Bar, Progress
 from dichotomies.cli import options
 from dichotomies.cli.cross_validation import METRICS, Maker, Scores, folds_of, score, warm_up
 from dichotomies.cli.failures import in_a_sentence, sentence
 from dichotomies.cli.inputs import label_of
 from dichotomies.cli.printing import plural, print_json, print_table
 from dichotomies.cli.references import references as references_of
-from dichotomies.cli.roles import toml_of, training_columns
+from dichotomies.cli.roles import expected_seconds, toml_of, training_columns
 from dichotomies.cli.settings import Settings, SettingsError, check_name, pairs_of
 from dichotomies.cli.source import Source, reads_a_file
 
@@ -71,18 +72,18 @@ def compare(
     file = source.opened()
     name = label_of(file, label)
     roles = {"text": text, "categorical": categorical, "numeric": numeric, "date": date, "ignore": ignore}
-    wanted = training_columns(
-        file,
-        name,
-        [*configs.values()],
-        columns_file=columns,
-        progress=not quiet,
-        weight=weight,
-        first_id=source.first_id,
-        n_features=n_features,
-        **roles,
-    )
-    table = file.read(wanted)
+    with Bar.over("reading", expected_seconds(source.path), shown=not quiet, patience=1.0):
+        wanted = training_columns(
+            file,
+            name,
+            [*configs.values()],
+            columns_file=columns,
+            weight=weight,
+            first_id=source.first_id,
+            n_features=n_features,
+            **roles,
+        )
+        table = file.read(wanted)
     parts = folds_of(table.labels, folds, seed)
     n_folds = int(parts.max()) + 1  # fewer than requested if there are too few rows
     makers: dict[str, Maker] = {name: settings.classifier for name, settings in configs.items()}
@@ -143,8 +144,6 @@ def _tables(path: Path) -> dict[str, dict[str, Any]]:
 
 def _run(makers: dict[str, Maker], table: Any, parts: Any, *, quiet: bool, **settings: Any) -> list[Scores]:
     """Cross-validate all; one that fails is left out of later folds, and the reason is kept."""
-    from dichotomies._common.parallel import Progress
-
     found = [Scores(name) for name in makers]
     n_folds, done = int(parts.max()) + 1, 0
     progress = Progress("cross-validating")

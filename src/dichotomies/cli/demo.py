@@ -1,4 +1,4 @@
-"""``dichotomies demo``: the paper's six calibration schemes on handwritten digits."""
+"""``dichotomies demo``: the paper's six calibration schemes on handwritten digits, and the defaults."""
 
 from typing import Annotated, Any, NamedTuple
 
@@ -21,12 +21,32 @@ SCHEMES = {
 
 
 class Scores(NamedTuple):
-    """Metrics of one scheme on the test rows."""
+    """Metrics of one classifier on the test rows."""
 
-    scheme: str
+    name: str
     nll: float
     accuracy: float
     ece: float
+
+
+class Digits(NamedTuple):
+    """Rows to train on and rows to test on."""
+
+    X: Any
+    X_test: Any
+    y: Any
+    y_test: Any
+
+    def scores(self, name: str, classifier: Any) -> Scores:
+        """Fit a classifier, and measure it."""
+        from sklearn.metrics import log_loss
+
+        from dichotomies.metrics import expected_calibration_error
+
+        proba = classifier.fit(self.X, self.y).predict_proba(self.X_test)
+        accuracy = float((classifier.classes_[proba.argmax(axis=1)] == self.y_test).mean())
+        ece = expected_calibration_error(self.y_test, proba, labels=classifier.classes_)
+        return Scores(name, log_loss(self.y_test, proba, labels=classifier.classes_), accuracy, ece)
 
 
 @in_a_sentence
@@ -35,35 +55,36 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the tree and of the train/test split.")] = 0,
     debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
-    """Fit nested dichotomies to handwritten digits, draw the tree and show how good they are."""
+    """Draw a tree over handwritten digits, calibrate it in six ways, and compare with a flat model."""
     from rich.console import Console
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
 
     from dichotomies.structures import STRUCTURES
 
     if structure not in STRUCTURES.names():
         raise typer.BadParameter(f"choose from {', '.join(STRUCTURES.names())}", param_hint="--structure")
     console = Console()
-    scores, tree, n_test = _fit_schemes(console, structure, seed)
-    console.print(f"The tree over the ten digits (structure [b]{structure}[/b], seed {seed}):\n")
+    X, y = load_digits(return_X_y=True)
+    digits = Digits(*train_test_split(X, y, test_size=0.3, stratify=y, random_state=seed))
+    scores, tree = _fit_schemes(console, digits, structure, seed)
+    console.print(f"A tree over the ten digits (structure [b]{structure}[/b], seed {seed}):\n")
     console.print(tree.draw(), highlight=False, markup=False)
-    console.print(_table(scores, n_test))
+    title = f"Naive Bayes at its nodes, on {len(digits.y_test)} digits it has not seen"
+    console.print(_table(title, "calibration", scores))
     best = min(scores, key=lambda row: row.nll)
-    console.print(f"Best by NLL: [b]{best.scheme}[/b], {scores[0].nll / best.nll:.1f} times lower than none.")
+    console.print(f"Best by NLL: [b]{best.name}[/b], {scores[0].nll / best.nll:.1f} times lower than none.")
+    title = "The defaults, which choose learner and calibration, on the same digits"
+    console.print(_table(title, "classifier", _fit_defaults(digits, seed)))
 
 
-def _fit_schemes(console: Any, structure: str, seed: int) -> tuple[list[Scores], Any, int]:
-    """Fit the same tree under every scheme; return the scores, the tree and the number of test rows."""
+def _fit_schemes(console: Any, digits: Digits, structure: str, seed: int) -> tuple[list[Scores], Any]:
+    """Fit the same tree under every scheme; return the scores and the tree."""
     from rich.progress import track
-    from sklearn.datasets import load_digits
-    from sklearn.metrics import log_loss
-    from sklearn.model_selection import train_test_split
     from sklearn.naive_bayes import MultinomialNB
 
     from dichotomies.estimators.classifier import NestedDichotomyClassifier
-    from dichotomies.metrics import expected_calibration_error
 
-    X, y = load_digits(return_X_y=True)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=seed)
     scores = []
     for scheme, (internal, external) in track(SCHEMES.items(), "Fitting", console=console, transient=True):
         clf = NestedDichotomyClassifier(
@@ -72,24 +93,34 @@ def _fit_schemes(console: Any, structure: str, seed: int) -> tuple[list[Scores],
             internal_calibration=internal,
             external_calibration=external,
             random_state=seed,
-        ).fit(X_train, y_train)
-        proba = clf.predict_proba(X_test)
-        accuracy = float((clf.classes_[proba.argmax(axis=1)] == y_test).mean())
-        ece = expected_calibration_error(y_test, proba, labels=clf.classes_)
-        scores.append(Scores(scheme, log_loss(y_test, proba, labels=clf.classes_), accuracy, ece))
-    return scores, clf.tree_, len(y_test)
+        )
+        scores.append(digits.scores(scheme, clf))
+    return scores, clf.tree_
 
 
-def _table(scores: list[Scores], n_test: int) -> Any:
+def _fit_defaults(digits: Digits, seed: int) -> list[Scores]:
+    """Fit one tree, ten trees, and the flat model to compare them with."""
+    from sklearn.linear_model import LogisticRegression
+
+    from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
+
+    classifiers = {
+        "flat: LogisticRegression()": LogisticRegression(max_iter=10_000),
+        "one tree: NestedDichotomyClassifier()": NestedDichotomyClassifier(random_state=seed),
+        "ten trees: NestedDichotomyEnsemble()": NestedDichotomyEnsemble(random_state=seed),
+    }
+    return [digits.scores(name, each) for name, each in classifiers.items()]
+
+
+def _table(title: str, header: str, scores: list[Scores]) -> Any:
     from rich.table import Table
 
-    title = f"\nNaive Bayes at the nodes, on {n_test} digits it has not seen"
-    table = Table(title=title, title_justify="left")
-    table.add_column("calibration")
+    table = Table(title=f"\n{title}", title_justify="left")
+    table.add_column(header)
     for name in ("NLL", "accuracy", "ECE"):
         table.add_column(name, justify="right")
     best = min(row.nll for row in scores)
     for row in scores:
         style = "bold" if row.nll == best else ""
-        table.add_row(row.scheme, f"{row.nll:.3f}", f"{row.accuracy:.3f}", f"{row.ece:.3f}", style=style)
+        table.add_row(row.name, f"{row.nll:.3f}", f"{row.accuracy:.3f}", f"{row.ece:.3f}", style=style)
     return table

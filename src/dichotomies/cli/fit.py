@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from dichotomies._common.atomic_files import check_place
+from dichotomies._common.progress import Bar
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.inputs import check_not_read, label_of
 from dichotomies.cli.printing import plural, print_json, printable, size_of
-from dichotomies.cli.roles import roles_in_words, training_columns
+from dichotomies.cli.roles import ENCODING, SAVING, expected_seconds, roles_in_words, training_columns
 from dichotomies.cli.settings import NONE, OF_ENSEMBLES, OPTIONS, Settings, pairs_of
 from dichotomies.cli.source import Source, reads_a_file
 from dichotomies.cli.trees import facts_of_trees, trees_in_words
@@ -128,29 +129,32 @@ def fit(
     check_place(output)
     check_not_read(output, source.path, columns, settings.tree_file)
     begun = time.monotonic()
-    file = source.opened()
-    name = label_of(file, label)
-    roles = {"text": text, "categorical": categorical, "numeric": numeric, "date": date, "ignore": ignore}
-    wanted = training_columns(
-        file,
-        name,
-        [settings],
-        columns_file=columns,
-        progress=not quiet,
-        weight=weight,
-        first_id=source.first_id,
-        n_features=n_features,
-        **roles,
-    )
-    if not (quiet or json):
-        print(*map(printable, roles_in_words(wanted)), sep="\n")
-    table = file.read(wanted)
-    classifier = settings.classifier(table, n_jobs=jobs, verbose=not quiet)
-    model = TableModel.fit(classifier, table, label=name, ngrams=ngrams, scaled=scale)
-    if sets is not None:
-        model.answer(table, "calibrate_sets", table.labels, cv=sets)
-    classifier.set_params(n_jobs=None, verbose=0)  # settings of this run, not of the model
-    model.save(output)
+    expected = expected_seconds(source.path)
+    with Bar.over("fitting", expected, shown=not quiet):
+        file = source.opened()
+        name = label_of(file, label)
+        roles = {"text": text, "categorical": categorical, "numeric": numeric, "date": date, "ignore": ignore}
+        wanted = training_columns(
+            file,
+            name,
+            [settings],
+            columns_file=columns,
+            weight=weight,
+            first_id=source.first_id,
+            n_features=n_features,
+            **roles,
+        )
+        if not (quiet or json):
+            print(*map(printable, roles_in_words(wanted)), sep="\n")
+        table = file.read(wanted)
+        Bar.stage(ENCODING)
+        classifier = settings.classifier(table, n_jobs=jobs, verbose=not quiet)
+        model = TableModel.fit(classifier, table, label=name, ngrams=ngrams, scaled=scale)
+        if sets is not None:
+            model.answer(table, "calibrate_sets", table.labels, cv=sets)
+        Bar.stage(SAVING)
+        classifier.set_params(n_jobs=None, verbose=0)  # settings of this run, not of the model
+        model.save(output)
     summary = _summary(model, len(table), output, time.monotonic() - begun)
     if json:
         print_json(summary)

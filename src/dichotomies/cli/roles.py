@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dichotomies._common.progress import TRAINING, Bar
 from dichotomies.cli.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ def training_columns(
     settings: Sequence[Settings],
     *,
     columns_file: Path | None,
-    progress: bool = False,
     **given: Any,
 ) -> "Columns":
     """Return the columns for training, with a role for every column of a file with named columns.
@@ -25,21 +25,31 @@ def training_columns(
     In other files, missing values are allowed if all base learners accept them.
     """
     from dichotomies import NestedDichotomyClassifier
-    from dichotomies._common.parallel import Progress
     from dichotomies.tables import Columns, allows_missing
 
     said: dict[str, Any] = {name: tuple(names or ()) for name, names in given.items() if name in ROLES}
     for name, names in roles_in(columns_file).items():
         said[name] = (*said[name], *names)
     others = {name: value for name, value in given.items() if name not in ROLES}
-    if progress:
-        file.on_progress = Progress("finding out what columns hold", patience=1.0).show
+    if (bar := Bar.current()) is not None:
+        file.on_progress = bar.show
+    Bar.stage(LOOKING)
     learners = [NestedDichotomyClassifier(each.estimator_for(sparse=False)) for each in settings]
     allow_missing = all(map(allows_missing, learners))
     columns = file.with_roles(Columns(label=label, allow_missing=allow_missing, **said, **others))
-    if progress:
-        file.on_progress = Progress("reading", patience=1.0).show
+    Bar.stage(READING)
     return columns
+
+
+#: Stages of the progress bar.
+LOOKING, READING, ENCODING, SAVING = "finding out what columns hold", "reading", "encoding", "saving"
+
+
+def expected_seconds(path: Path) -> dict[str, float]:
+    """Estimates for the progress bar, from the size of a file, until the classifier has better ones."""
+    size = path.stat().st_size if path.is_file() else 0
+    seconds = {LOOKING: 2e-8, READING: 1e-8, ENCODING: 2.5e-8, TRAINING: 1.2e-7}
+    return {stage: each * size for stage, each in seconds.items()}
 
 
 #: Roles that options and files give to columns.

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dichotomies._common.doc_links import documented
 from dichotomies._common.features import check_indices, check_magnitude
 from dichotomies._common.labels import plain_labels
-from dichotomies._common.parallel import ONE_BLAS_THREAD, Context, say
+from dichotomies._common.parallel import ONE_BLAS_THREAD, Context
+from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._common.weights import row_weights
 from dichotomies._kernels.compile import training
 from dichotomies.estimators.frames import FrameColumns, InFrame
@@ -31,6 +32,7 @@ from dichotomies.learners.boosting.categories import FrameCategories
 from dichotomies.persistence import save
 from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
 from dichotomies.rows import Rows
+from dichotomies.training import expected_time
 from dichotomies.training.choice import Calibration
 from dichotomies.training.growing import grow
 from dichotomies.training.judging import LearnerJudge
@@ -112,25 +114,35 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
         context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
+        expected = expected_time.before(plan, rows, chooses=self._is_to_choose())
+        with Bar.over("fitting", expected, shown=context.verbose):
+            self.learner_ = self._fit_stages(plan, rows, node_rows, context)
+        return self
+
+    def _fit_stages(self, plan: Plan, rows: Rows, node_rows: Rows, context: Context) -> str:
+        """Choose the learner, grow, train and calibrate; return a description of the learner."""
+        Bar.stage(CHOOSING)
         plan, described = self._with_learner(plan, node_rows)
         if context.verbose:
             say(described)
         notes: list[str] = []
+        Bar.stage(GROWING)
         forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng, notes)
         self.structure_ = "; ".join(notes) or None
         if context.verbose and self.structure_:
             say(self.structure_)
+        Bar.stage(TRAINING)
         self.model_, self.calibration_ = train(plan, forest, node_rows, context)
         if context.verbose:
             say(f"calibration: {self.calibration_}")
-        self.learner_ = described
-        return self
+        return described
 
     def _with_learner(self, plan: Plan, rows: Rows) -> tuple[Plan, str]:
         """Choose the estimator if none is named; return the plan for it, and a description."""
         if not self._is_to_choose():
             return plan, plan.learner.description
         choice = choose_learner(plan, rows)
+        Bar.stage(CHOOSING, expected_time.after(choice, plan, rows))
         self.estimator_, self.learner_nll_ = choice.estimator, choice.nll
         return replace(plan, learner=choice.learner), f"{choice.learner.description}; {choice}"
 

@@ -134,11 +134,14 @@ class Learner(ABC):
         fold, n_folds = task.rows.fold, task.rows.n_folds
         assert fold is not None
         members = [
-            self.fit(task.take(np.flatnonzero(fold != f)), context.titled(f"fold {f + 1} of {n_folds}: "))
+            self.fit(
+                task.take(np.flatnonzero(fold != f)),
+                context.titled(f"fold {f + 1} of {n_folds}: ", f, n_folds + 1),
+            )
             for f in range(n_folds)
         ]
         scores = out_of_fold_scores(task, members, context.n_jobs) if Wanted.SCORES in wanted else None
-        full = self.fit(task, context) if Wanted.FULL in wanted else None
+        full = self.fit(task, context.titled("", n_folds, n_folds + 1)) if Wanted.FULL in wanted else None
         return CrossFitted(full, members if Wanted.MEMBERS in wanted else [], scores)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import os
 
 #: Concatenated to one script in this order; each uses definitions of those before it.
-_SCRIPTS = ("common.js", "reliability.js", "acceptance.js", "tree.js", "search.js")
+_SCRIPTS = ("common.js", "reliability.js", "acceptance.js", "tree.js", "search.js", "scrolling.js")
 _FRAME_HEIGHT = 760
 
 

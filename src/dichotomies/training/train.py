@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.progress import CALIBRATING, Bar
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer
 from dichotomies.rows import NodeTask
@@ -64,6 +65,7 @@ def _fit(
     rows = replace(rows, fold=tasks[0].rows.fold)
     wanted = wanted_by(plan)
     crossed = [CrossFit.fit(plan, task, wanted, titled) for task, titled in _each(tasks, context)]
+    Bar.stage(CALIBRATING)
     calibration, unseen = given(plan), list[Unseen]()
     if plan.chooses:
         plan, calibration, unseen = choose(plan, forest, rows, crossed, context.rng)
@@ -133,7 +135,10 @@ def _on(tasks: Sequence[NodeTask], change: Callable[[Rows], Rows]) -> list[NodeT
 def _each(tasks: Sequence[NodeTask], context: Context) -> Iterator[tuple[NodeTask, Context]]:
     """Each task with a context whose title says which tree it is, where there are several."""
     for t, task in enumerate(tasks):
-        yield task, context if len(tasks) == 1 else context.titled(f"tree {t + 1} of {len(tasks)}: ")
+        yield (
+            task,
+            context if len(tasks) == 1 else context.titled(f"tree {t + 1} of {len(tasks)}: ", t, len(tasks)),
+        )
 
 
 def _joined(tasks: Sequence[NodeTask], parts: Sequence[Scorer]) -> Scorer:

@@ -12,7 +12,7 @@ from dichotomies.learners.boosting.trees import BoostedTrees
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dichotomies._common.parallel import Progress
+    from dichotomies._common.progress import Reporter
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies._kernels.boosting.local_rows import Bins
     from dichotomies._kernels.boosting.room import Ranges
@@ -51,7 +51,7 @@ def train_models(
     rows: SortedRows,
     left_out: Sequence[int],
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Reporter | None = None,
 ) -> tuple[list[BoostedTrees], FloatArray]:
     """Train one model for each fold left out, `NONE` for none.
 
@@ -81,7 +81,7 @@ def _train(
     rows: SortedRows,
     left_out: Sequence[int],
     n_jobs: int | None,
-    progress: Progress | None,
+    progress: Reporter | None,
 ) -> tuple[list[BoostedTrees], list[list[HeldOut]]]:
     """Train one model for each fold left out; batches of nodes are trained in parallel."""
     sizes = rows.ranges.end - rows.ranges.begin

@@ -284,7 +284,9 @@ class GaussianMoments:
                 span = batch.start, batch.stop
                 score_rows(*rows, *nodes, task.leaf_offset, *places, *span, out)
 
-            progress = context.progress(f"scoring fold {fold + 1} of {self.groups.n_folds}")
+            progress = context.progress(
+                f"scoring fold {fold + 1} of {self.groups.n_folds}", fold, self.groups.n_folds
+            )
             run(score, batches, n_jobs=context.n_jobs, progress=progress, shared_memory=True)
         return out, self.weights(None, context) if with_full else None
 

@@ -94,7 +94,7 @@ class NaiveBayesLearner(Learner):
         statistics = self._statistics(task, X, task.rows.fold, context)
         n_folds = task.rows.n_folds
         members = [
-            self._scorer(statistics, f, context.titled(f"fold {f + 1} of {n_folds}: "))
+            self._scorer(statistics, f, context.titled(f"fold {f + 1} of {n_folds}: ", f, n_folds))
             for f in range(n_folds if Wanted.MEMBERS in wanted else 0)
         ]
         with_full = Wanted.FULL in wanted

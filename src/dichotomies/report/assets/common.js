@@ -29,13 +29,13 @@ function colours() {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-const drawings = []; // {chart, draw}: drawn again when the theme changes
+const drawings = []; // {chart, draw}: drawn again when the theme or the width changes
 const fontFamily = getComputedStyle(document.body).fontFamily;
 
 function drawing(id, renderer, draw) {
   const chart = echarts.init(byId(id), null, { renderer });
   drawings.push({ chart, draw });
-  new ResizeObserver(() => chart.resize()).observe(byId(id));
+  new ResizeObserver(() => { chart.resize(); draw(); }).observe(byId(id));
   return chart;
 }
 

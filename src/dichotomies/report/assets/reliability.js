@@ -59,12 +59,13 @@ function pointText({ seriesName, value }) {
 
 function drawReliability() {
   const colour = colours();
+  const narrow = reliabilityChart.getWidth() < 460; // there the legend takes two lines
   reliabilityChart.setOption({
     animation: !stillness, animationDurationUpdate: 250, textStyle: { fontFamily },
-    grid: [{ top: 34, height: "58%" }, { bottom: 42, height: "16%" }].map((place) => ({ left: 70, right: 20, outerBoundsMode: "none", ...place })),
+    grid: [narrow ? { top: 56, height: "52%" } : { top: 34, height: "58%" }, { bottom: 42, height: "16%" }].map((place) => ({ left: 70, right: 20, outerBoundsMode: "none", ...place })),
     legend: { show: stages.length > 1, data: stages.map((s) => s.name), top: 0, textStyle: { color: colour.ink, fontFamily } },
     tooltip: { ...tooltipStyle(colour), trigger: "item", formatter: pointText },
-    xAxis: [axis(colour, "", { ...AXIS, gridIndex: 0 }), axis(colour, "confidence", { ...AXIS, gridIndex: 1, nameGap: 26 })],
+    xAxis: [axis(colour, "", { ...AXIS, gridIndex: 0, axisLabel: { show: false } }), axis(colour, "confidence", { ...AXIS, gridIndex: 1, nameGap: 26 })],
     yAxis: [
       axis(colour, "accuracy", { ...AXIS, gridIndex: 0, nameGap: 44 }),
       axis(colour, "", { type: "value", gridIndex: 1, splitNumber: 2, axisLabel: { formatter: (v) => (v >= 1e6 ? `${v / 1e6} M` : v >= 1e3 ? `${v / 1e3} k` : v) } }),

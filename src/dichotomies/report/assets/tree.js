@@ -13,7 +13,10 @@ const SEQUENTIAL = { // cividis, readable without telling red from green; the co
   dark: ["#20304f", "#3b496c", "#707173", "#a69d75", "#e1cc55", "#fdea45"],
 };
 const DIVERGING = { light: ["#b35806", "#f1a340", "#f0efec", "#67a9cf", "#2166ac"], dark: ["#f1a340", "#8a5a24", "#333f4b", "#2f6f9f", "#79bfee"] };
-const MOST_LEVELS = 32;
+const MOST_LEVELS = 32; // that fill the drawing; more need a taller one
+const TALLEST = 500; // levels: browsers limit the height of a drawing
+const LEVEL_HEIGHT = 15;
+const CRUMBS = 12;
 
 const leafParent = new Array(n_leaves).fill(-1);
 const heights = new Array(tree.start.length).fill(0); // levels below a node, its own leaves included
@@ -26,6 +29,7 @@ for (let node = tree.start.length - 1; node >= 0; node--) {
 
 let zoomed = 0; // the node that fills the drawing
 let selected = 0; // the branch that the panel describes
+let mostLevels = MOST_LEVELS;
 
 function pathTo(branch) {
   const path = [];
@@ -136,12 +140,29 @@ function tooltip(branch) {
 
 function zoomTo(node) {
   zoomed = node;
-  const levels = Math.min(heights[node] + 1, MOST_LEVELS);
+  const levels = Math.min(heights[node] + 1, mostLevels);
   treeChart.setOption({
     xAxis: { min: tree.start[node], max: tree.stop[node] },
     yAxis: { min: tree.depth[node], max: tree.depth[node] + levels },
   });
   byId("out").disabled = byId("whole").disabled = node === 0;
+  showLeftOut(heights[node] + 1, levels);
+}
+
+function showLeftOut(all, levels) {
+  byId("left-out").hidden = all <= MOST_LEVELS;
+  const text = all > levels ? `${count(all - levels)} of ${count(all)} levels are left out below; click a box to open it.` : `All ${count(all)} levels are shown.`;
+  byId("left-out-text").textContent = text;
+  byId("all-levels").textContent = mostLevels > MOST_LEVELS ? "Show fewer levels" : all > TALLEST ? `Show ${TALLEST} levels` : `Show all ${count(all)} levels`;
+}
+
+// Make the drawing as tall as its levels need, or as it was.
+function toggleLevels() {
+  mostLevels = mostLevels > MOST_LEVELS ? MOST_LEVELS : TALLEST;
+  const levels = Math.min(heights[0] + 1, mostLevels);
+  byId("tree").style.height = mostLevels > MOST_LEVELS ? `${LEVEL_HEIGHT * levels + 64}px` : "";
+  treeChart.resize();
+  zoomTo(zoomed);
 }
 
 // ------------------------------------------------------------------ choosing a branch
@@ -172,6 +193,8 @@ function showCrumbs() {
     if (branch === selected) attributes["aria-current"] = "true";
     return element("li", {}, element("button", attributes, text));
   });
+  const between = crumbs.length - CRUMBS; // of a deep path the middle is left out
+  if (between > 1) crumbs.splice(3, between, element("li", {}, `… ${count(between)} more decisions …`));
   byId("crumbs").replaceChildren(...crumbs);
 }
 
@@ -231,6 +254,7 @@ byId("colour").append(...tree.colourings.map(({ label: text }, i) => element("op
 byId("colour").addEventListener("change", drawTree);
 byId("out").addEventListener("click", () => { zoomOut(); redrawSelection(); });
 byId("whole").addEventListener("click", () => { show(0); redrawSelection(); });
+byId("all-levels").addEventListener("click", toggleLevels);
 byId("tree").addEventListener("keydown", (event) => {
   if (MOVES[event.key]) { event.preventDefault(); MOVES[event.key](); }
 });
