@@ -122,3 +122,16 @@ def encode_rows(X: FloatArray, rows: IntArray, encoder: Encoder, out: Codes) -> 
             encode_column(column[:n], encoder, f, np.uint8(MISSING), codes)
             for i in range(n):
                 out[begin + i, f] = codes[i]
+
+
+@encode_rows.plainly
+def encode_few_rows(X: FloatArray, rows: IntArray, encoder: Encoder, out: Codes) -> None:
+    """Write the codes of rows without compiled code."""
+    for f in range(X.shape[1]):
+        x = X[rows, f].astype(np.float64, copy=False)
+        edges = encoder.edges[encoder.offsets[f] : encoder.offsets[f + 1]]
+        code = np.searchsorted(edges, x)
+        is_missing = np.isnan(x)
+        if encoder.is_categorical[f]:
+            is_missing |= np.append(edges, np.nan)[code] != x
+        out[:, f] = np.where(is_missing, MISSING, code)

@@ -10,6 +10,7 @@ import numpy as np
 from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.boosting.encoding import MISSING, Codes, encode_rows, make_encoder
 from dichotomies._kernels.boosting.local_rows import Bins
+from dichotomies._kernels.compile import is_small
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
@@ -92,9 +93,11 @@ class Binning:
         encoder = make_encoder(self.edges, self.offsets, self.is_categorical)
         codes: Codes = np.empty((len(rows), X.shape[1]), dtype=np.uint8)
 
+        small = is_small(len(rows), 1e-7 * codes.size + 5e-5 * X.shape[1])
+
         def encode(places: range) -> None:
             taken = slice(places.start, places.stop)
-            encode_rows(X, rows[taken], encoder, codes[taken])
+            encode_rows.when(small)(X, rows[taken], encoder, codes[taken])
 
         batches = even_batches(np.ones(len(rows), dtype=np.intp), n_jobs)
         run(encode, [(batch,) for batch in batches], n_jobs=n_jobs, shared_memory=True)

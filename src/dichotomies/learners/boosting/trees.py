@@ -15,6 +15,7 @@ from dichotomies._kernels.boosting.gradient import boost_gradient_nodes
 from dichotomies._kernels.boosting.held_out import score_held_out
 from dichotomies._kernels.boosting.room import Ranges, Room, allocate_room
 from dichotomies._kernels.boosting.tree_sums import Forest, link_splits, sum_trees, sum_trees_of_pairs
+from dichotomies._kernels.compile import is_small
 from dichotomies.learners.boosting.old_trees import upgraded
 from dichotomies.persistence import savable
 from dichotomies.persistence.catalogue import Fields
@@ -238,7 +239,8 @@ class BoostedTrees:
     @cached_property
     def _forest(self) -> Forest:
         left, right = np.empty((2, len(self.column)), dtype=np.int32)
-        link_splits(self.leaf, self.split_offsets, left, right)
+        small = is_small(0, 2e-6 * len(left))
+        link_splits.when(small)(self.leaf, self.split_offsets, left, right)
         missing = np.array([np.iinfo(self.limit.dtype).max, 0], dtype=self.limit.dtype)
         sets = np.cumsum(self.kind == CATEGORICAL) - 1
         bits = np.ascontiguousarray(self.categories).view("<u8").astype(np.uint64).reshape(-1, 4)
