@@ -10,6 +10,7 @@ from dichotomies._kernels.boosting.gini import Gini
 from dichotomies._kernels.boosting.gradient import FIXED_POINT_ONE
 from dichotomies._kernels.boosting.local_rows import Bins, LocalRows
 from dichotomies._kernels.boosting.room import Ranges, Room, begin_node, take_weights
+from dichotomies._kernels.boosting.sparse_rows import SparseBins
 from dichotomies._kernels.boosting.tree_memory import Growth, Tree
 from dichotomies._kernels.boosting.trees import grow_tree
 from dichotomies._kernels.compile import kernel
@@ -43,7 +44,7 @@ class AdaBoosting(NamedTuple):
 @kernel(seconds=8)
 def boost_ada_nodes(
     boosting: AdaBoosting,
-    bins: Bins,
+    bins: Bins | SparseBins,
     weight: FloatArray,
     fold: IntArray,
     left_out: int,
@@ -70,7 +71,7 @@ def boost_ada_nodes(
 @kernel(inline=True)
 def add_trees(
     boosting: AdaBoosting,
-    bins: Bins,
+    bins: Bins | SparseBins,
     all_weights: FloatArray,
     k: int,
     rows: LocalRows,

@@ -128,10 +128,14 @@ def encode_rows(X: FloatArray, rows: IntArray, encoder: Encoder, out: Codes) -> 
 def encode_few_rows(X: FloatArray, rows: IntArray, encoder: Encoder, out: Codes) -> None:
     """Write the codes of rows without compiled code."""
     for f in range(X.shape[1]):
-        x = X[rows, f].astype(np.float64, copy=False)
         edges = encoder.edges[encoder.offsets[f] : encoder.offsets[f + 1]]
-        code = np.searchsorted(edges, x)
-        is_missing = np.isnan(x)
-        if encoder.is_categorical[f]:
-            is_missing |= np.append(edges, np.nan)[code] != x
-        out[:, f] = np.where(is_missing, MISSING, code)
+        out[:, f] = encode_values(X[rows, f], edges, encoder.is_categorical[f])
+
+
+def encode_values(x: FloatArray, edges: FloatArray, is_categorical: bool) -> IntArray:
+    """Codes of values of one feature, without compiled code."""
+    x = x.astype(np.float64, copy=False)
+    code, is_missing = np.searchsorted(edges, x), np.isnan(x)
+    if is_categorical:
+        is_missing |= np.append(edges, np.nan)[code] != x
+    return np.where(is_missing, MISSING, code)

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.encoding import MISSING, Codes
 from dichotomies._kernels.boosting.local_rows import Bins, LocalRows
+from dichotomies._kernels.boosting.rows import code_of_row
+from dichotomies._kernels.boosting.sparse_rows import SparseBins
 from dichotomies._kernels.boosting.tree_memory import Tree
 from dichotomies._kernels.compile import kernel
 
@@ -50,13 +52,13 @@ class Ensembles(NamedTuple):
 
 @kernel
 def write_splits(
-    rows: LocalRows, bins: Bins, tree: Tree, n_splits: int, t: int, s: int, out: Ensembles
+    rows: LocalRows, bins: Bins | SparseBins, tree: Tree, n_splits: int, t: int, s: int, out: Ensembles
 ) -> None:
     """Write the splits of a tree, as tree `t` of all, from split `s` of all on."""
     out.n_splits[t] = n_splits
     for i in range(n_splits):
         number = tree.splits[i]
-        node, left, right = tree.nodes[number], tree.nodes[number], tree.nodes[number]
+        node = tree.nodes[number]
         left, right = tree.nodes[node["child"]], tree.nodes[node["child"] + 1]
         at = rows.features[node["feature"]]
         left_is_larger = left["end"] - left["begin"] > right["end"] - right["begin"]
@@ -86,7 +88,7 @@ def write_categories(rows: LocalRows, node: Any, left_is_larger: bool, out: npt.
 
 
 @kernel
-def global_limit(rows: LocalRows, bins: Bins, tree: Tree, number: int) -> Any:
+def global_limit(rows: LocalRows, bins: Bins | SparseBins, tree: Tree, number: int) -> Any:
     """Return the highest code that goes left: bins without rows go to the nearer side."""
     node = tree.nodes[number]
     at, child = rows.features[node["feature"]], node["child"]
@@ -97,15 +99,15 @@ def global_limit(rows: LocalRows, bins: Bins, tree: Tree, number: int) -> Any:
         if first < rows.last_bin[right]:  # of merged bins, only those with rows of this node count
             first = rows.last_bin[right]
             for place in range(tree.nodes[child + 1]["begin"], tree.nodes[child + 1]["end"]):
-                first = min(first, np.int64(bins.codes[rows.taken[tree.order[place]], feature]))
+                first = min(first, code_of_row(bins, rows.taken[tree.order[place]], feature))
     if rows.first_bin[left] < last:
         last = rows.first_bin[left]
         for place in range(tree.nodes[child]["begin"], tree.nodes[child]["end"]):
-            last = max(last, np.int64(bins.codes[rows.taken[tree.order[place]], feature]))
+            last = max(last, code_of_row(bins, rows.taken[tree.order[place]], feature))
     if first == MISSING:
         return last
-    highest, lowest = bins.highest[feature], bins.lowest[feature]
-    middle = highest[last] / 2.0 + lowest[first] / 2.0
-    while last + 1 < first and highest[last + 1] <= middle:
+    start = bins.starts[feature]
+    middle = bins.highest[start + last] / 2.0 + bins.lowest[start + first] / 2.0
+    while last + 1 < first and bins.highest[start + last + 1] <= middle:
         last += 1
     return last

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dichotomies._common.typing import IntArray
-from dichotomies._kernels.boosting.histograms import add_rows
 from dichotomies._kernels.boosting.local_rows import LocalRows
+from dichotomies._kernels.boosting.rows import add_amounts
 from dichotomies._kernels.boosting.scan import first_best, splits_with_rows
 from dichotomies._kernels.boosting.tree_memory import Growth, Tree
 from dichotomies._kernels.compile import kernel
@@ -54,12 +54,12 @@ def gini_histograms(
     _: Gini, growth: Growth, rows: LocalRows, tree: Tree, number: int, n: int, out: IntArray
 ) -> None:
     """Add a node's rows to the histograms of the `n` features of a block."""
-    node, features, places = tree.nodes[number], tree.block[0, :n], tree.block[1]
+    node = tree.nodes[number]
     begin, middle, end = node["begin"], node["middle"], node["end"]
-    add_rows(rows.codes, rows.amounts[0], tree.order[begin:middle], features, places, out[0])
-    add_rows(rows.codes, rows.amounts[1], tree.order[middle:end], features, places, out[1])
+    add_amounts(rows, rows.amounts[0], tree.order[begin:middle], tree.block, n, out[0])
+    add_amounts(rows, rows.amounts[1], tree.order[middle:end], tree.block, n, out[1])
     if growth.min_rows > 1:
-        add_rows(rows.codes, rows.amounts[2], tree.order[begin:end], features, places, out[2])
+        add_amounts(rows, rows.amounts[2], tree.order[begin:end], tree.block, n, out[2])
 
 
 @kernel

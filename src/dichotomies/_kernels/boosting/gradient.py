@@ -10,6 +10,8 @@ from dichotomies._kernels.boosting.feature_order import mix_bits
 from dichotomies._kernels.boosting.local_rows import Bins, LocalRows
 from dichotomies._kernels.boosting.newton import HESSIAN_EPSILON, CategoricalNewton, Newton
 from dichotomies._kernels.boosting.room import Ranges, Room, begin_node, take_weights
+from dichotomies._kernels.boosting.rows import write_row_keys
+from dichotomies._kernels.boosting.sparse_rows import SparseBins
 from dichotomies._kernels.boosting.tree_memory import Growth, Tree
 from dichotomies._kernels.boosting.trees import grow_tree
 from dichotomies._kernels.compile import kernel
@@ -17,9 +19,6 @@ from dichotomies._kernels.compile import kernel
 #: The integer that a total weight of 1 becomes in fixed point, a quarter of the range of int64; and where
 #: gradients and Hessians share an integer.
 FIXED_POINT_ONE, PACKED_ONE = 2.0**61, 2.0**31 - 1.0
-
-#: An odd number without structure: the golden ratio in 64 bits.
-HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class GradientBoosting(NamedTuple):
@@ -53,7 +52,7 @@ class GradientBoosting(NamedTuple):
 @kernel(seconds=8)
 def boost_gradient_nodes(
     boosting: GradientBoosting,
-    bins: Bins,
+    bins: Bins | SparseBins,
     weight: FloatArray,
     fold: IntArray,
     left_out: int,
@@ -81,7 +80,7 @@ def boost_gradient_nodes(
 @kernel(inline=True)
 def add_trees(
     boosting: GradientBoosting,
-    bins: Bins,
+    bins: Bins | SparseBins,
     all_weights: FloatArray,
     k: int,
     rows: LocalRows,
@@ -164,17 +163,6 @@ def newton_amounts(
         packed = np.int64(np.rint(gradient * packing)) << 32
         rows.amounts[0, i] = packed + np.int64(np.rint(hessian * packing))
     return total
-
-
-@kernel
-def write_row_keys(rows: LocalRows, keys: Any) -> None:
-    """Write hash values of the rows' bins."""
-    for i in range(rows.n_rows):
-        keys[i] = np.uint64(0)
-    for f in range(rows.n_features):
-        codes = rows.codes[f]
-        for i in range(rows.n_rows):
-            keys[i] = keys[i] * HASH_FACTOR + np.uint64(codes[i])
 
 
 @kernel

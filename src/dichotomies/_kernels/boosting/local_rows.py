@@ -1,12 +1,16 @@
 """The rows of one node, feature by feature, with bins numbered without the empty ones."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.encoding import MISSING, ROW_BLOCK, Codes
+from dichotomies._kernels.boosting.histograms import add_rows
 from dichotomies._kernels.compile import kernel
+
+#: An odd number without structure: the golden ratio in 64 bits.
+HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 #: A feature that varies among the rows of a node: its number among all features; the range of its bins in a
 #: histogram; whether the last one is that of missing values.
@@ -22,15 +26,22 @@ class Bins(NamedTuple):
     Attributes
     ----------
     codes : (n_rows, n_features)
-    lowest, highest : (n_features, 255)
+    lowest, highest : (n_bins,)
         The lowest and highest value in each bin; equal for categories.
+    starts : (n_features + 1,)
+        Start of each feature's bins, and the end.
     is_categorical : (n_features,)
     """
 
     codes: Codes
     lowest: FloatArray
     highest: FloatArray
+    starts: IntArray
     is_categorical: BoolArray
+
+    def take(self, rows: IntArray) -> "Bins":
+        """Select rows, in this order."""
+        return self._replace(codes=self.codes.take(rows, axis=0))
 
 
 class LocalRows(NamedTuple):
@@ -154,3 +165,34 @@ def number_bins(
         counts[2, b] = end - 1 - first
         kind_before = kind
     return end
+
+
+@kernel
+def add_local_rows(
+    rows: LocalRows, amounts: IntArray, order: IntArray, block: IntArray, n: int, out: IntArray
+) -> None:
+    """Add the amounts of some rows to the bins of the `n` features of a block."""
+    add_rows(rows.codes, amounts, order, block[0, :n], block[1], out)
+
+
+@kernel(inline=True)
+def local_code(rows: LocalRows, feature: int, row: int) -> Any:
+    """Local bin of one row and local feature."""
+    return np.int64(rows.codes[feature, row])
+
+
+@kernel(inline=True)
+def global_code(bins: Bins, row: int, feature: int) -> Any:
+    """Code of one row and feature."""
+    return np.int64(bins.codes[row, feature])
+
+
+@kernel
+def local_row_keys(rows: LocalRows, keys: Any) -> None:
+    """Write hash values of the rows' bins."""
+    for i in range(rows.n_rows):
+        keys[i] = np.uint64(0)
+    for f in range(rows.n_features):
+        codes = rows.codes[f]
+        for i in range(rows.n_rows):
+            keys[i] = keys[i] * HASH_FACTOR + np.uint64(codes[i])

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dichotomies._common.typing import IntArray
-from dichotomies._kernels.boosting.histograms import add_rows
 from dichotomies._kernels.boosting.local_rows import LocalRows
+from dichotomies._kernels.boosting.rows import add_amounts
 from dichotomies._kernels.boosting.scan import TIE_TOLERANCE, first_best, splits_with_rows
 from dichotomies._kernels.boosting.tree_memory import Growth, Tree
 from dichotomies._kernels.compile import kernel
@@ -76,11 +76,11 @@ def newton_histograms(
     _: Any, growth: Growth, rows: LocalRows, tree: Tree, number: int, n: int, out: IntArray
 ) -> None:
     """Add a node's rows to the histograms of the `n` features of a block."""
-    node, features, places = tree.nodes[number], tree.block[0, :n], tree.block[1]
+    node = tree.nodes[number]
     order = tree.order[node["begin"] : node["end"]]
-    add_rows(rows.codes, rows.amounts[0], order, features, places, out[0])
+    add_amounts(rows, rows.amounts[0], order, tree.block, n, out[0])
     if growth.min_rows > 1:
-        add_rows(rows.codes, rows.amounts[2], order, features, places, out[1])
+        add_amounts(rows, rows.amounts[2], order, tree.block, n, out[1])
 
 
 @kernel

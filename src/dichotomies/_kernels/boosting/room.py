@@ -3,14 +3,16 @@
 Rows are sorted by leaf of the class tree: the rows of every node are contiguous, its left side first.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.ensembles import Ensembles
-from dichotomies._kernels.boosting.local_rows import Bins, LocalRows, allocate_rows, local_rows
+from dichotomies._kernels.boosting.local_rows import Bins, LocalRows, allocate_rows
+from dichotomies._kernels.boosting.rows import rows_of_node
+from dichotomies._kernels.boosting.sparse_rows import SparseBins, SparseRows, allocate_sparse_rows
 from dichotomies._kernels.boosting.tree_memory import MAX_BINS, Tree, allocate_tree
 from dichotomies._kernels.compile import kernel
 
@@ -45,7 +47,7 @@ class Room(NamedTuple):
 
     Attributes
     ----------
-    rows : LocalRows
+    rows : LocalRows or SparseRows
     tree : Tree
     weight, score : (n_rows,)
     gradients : (2, n_rows)
@@ -56,7 +58,7 @@ class Room(NamedTuple):
         By which AdaBoost multiplies the weights of a leaf's rows of either class.
     """
 
-    rows: LocalRows
+    rows: LocalRows | SparseRows
     tree: Tree
     weight: FloatArray
     score: FloatArray
@@ -65,14 +67,16 @@ class Room(NamedTuple):
     factors: FloatArray
 
 
-def allocate_room(bins: Bins, n_rows: int, max_leaves: int, max_depth: int, n_channels: int) -> Room:
+def allocate_room(bins: Any, n_rows: int, max_leaves: int, max_depth: int, n_channels: int) -> Room:
     """Allocate room for nodes with at most so many rows and leaves of a tree."""
-    n_features = bins.codes.shape[1]
-    n_bins = (~np.isnan(bins.lowest)).sum(axis=1) + 1  # with that of missing values
-    n_bins = int(np.minimum(n_bins, min(n_rows, MAX_BINS)).sum())
+    n_features, most = len(bins.is_categorical), min(n_rows, MAX_BINS)
+    n_bins = np.diff(bins.starts) + 1  # with that of missing values
+    sizes = min(max_leaves, n_rows), max_depth, n_channels, n_rows, n_features
+    is_sparse = isinstance(bins, SparseBins)
+    rows = allocate_sparse_rows(bins, n_rows) if is_sparse else allocate_rows(n_rows, n_features)
     return Room(
-        allocate_rows(n_rows, n_features),
-        allocate_tree(min(max_leaves, n_rows), max_depth, n_channels, n_rows, n_features, n_bins),
+        rows,
+        allocate_tree(*sizes, int(np.minimum(n_bins, most).sum()), is_sparse),
         weight=np.empty(n_rows),
         score=np.empty(n_rows),
         gradients=np.empty((2, n_rows), dtype=np.int64),
@@ -102,7 +106,7 @@ def take_weights(weight: FloatArray, taken: IntArray, n_rows: int, out: FloatArr
 
 @kernel
 def begin_node(
-    bins: Bins,
+    bins: Bins | SparseBins,
     weight: FloatArray,
     fold: IntArray,
     left_out: int,
@@ -111,7 +115,7 @@ def begin_node(
     merge: bool,
     room: Room,
     out: Ensembles,
-) -> LocalRows:
+) -> Any:
     """Take the rows that a node is trained on: of positive weight, outside the fold left out.
 
     If only one class has rows, there is nothing to train: the log-odds are those with a row of weight 1 added
@@ -134,4 +138,4 @@ def begin_node(
     if not out.is_trained[k]:
         out.base[k] = out.scale[k] * (-np.log(total + 1.0) if n_negative > 0 else np.log(total + 1.0))
         n_negative = n_rows = 0
-    return local_rows(bins, room.rows, n_negative, n_rows, merge)
+    return rows_of_node(bins, room.rows, n_negative, n_rows, merge)

@@ -77,8 +77,9 @@ class Tree(NamedTuple):
         Histograms of two siblings whose children are not split, of one block of features at a time.
     active : (n_features,)
         Features that the tree may use.
-    block : (2, FEATURE_BLOCK)
-        Features of a block, and the places of their bins in a histogram.
+    block : (2, FEATURE_BLOCK or n_features)
+        Features of a block, and the places of their bins in a histogram. All features are one block where
+        rows are sparse.
     sums : (2, MAX_BINS)
         Scratch for the splits of one feature: cumulative sums of amounts, order of categories.
     scores : (2, MAX_BINS)
@@ -99,9 +100,16 @@ class Tree(NamedTuple):
 
 
 def allocate_tree(
-    max_leaves: int, max_depth: int, n_channels: int, n_rows: int, n_features: int, n_bins: int
+    max_leaves: int,
+    max_depth: int,
+    n_channels: int,
+    n_rows: int,
+    n_features: int,
+    n_bins: int,
+    is_sparse: bool,
 ) -> Tree:
     """Allocate a tree, whose memory is reused for all trees of all nodes."""
+    n_block = max(n_features, FEATURE_BLOCK + 1) if is_sparse else FEATURE_BLOCK
     stored = max_leaves if max_depth > 9 else min(max_leaves, 2 ** max(max_depth - 2, 0))
     return Tree(
         nodes=np.empty(2 * max_leaves, dtype=NODE),
@@ -112,7 +120,7 @@ def allocate_tree(
         free=np.empty(stored + 2, dtype=np.intp),
         last_level=np.empty((2, n_channels, FEATURE_BLOCK * MAX_BINS), dtype=np.int64),
         active=np.empty(n_features, dtype=np.intp),
-        block=np.empty((2, FEATURE_BLOCK), dtype=np.intp),
+        block=np.empty((2, n_block), dtype=np.intp),
         sums=np.empty((2, MAX_BINS), dtype=np.int64),
         scores=np.empty((2, MAX_BINS)),
     )

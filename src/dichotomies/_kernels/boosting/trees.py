@@ -21,6 +21,7 @@ from dichotomies._kernels.boosting.newton import (
     newton_of_root,
     newton_split,
 )
+from dichotomies._kernels.boosting.rows import bin_of_row
 from dichotomies._kernels.boosting.tree_memory import FEATURE_BLOCK, MAX_BINS, Growth, Tree
 from dichotomies._kernels.compile import by_type, kernel
 
@@ -130,12 +131,7 @@ def add_children(rows: LocalRows, tree: Tree, parent: int, left: int, n_splits: 
     """Split a node: partition its rows between two new nodes, keeping their order."""
     node, order = tree.nodes[parent], tree.order
     begin, middle, end = node["begin"], node["middle"], node["end"]
-    at, codes, last, bits = (
-        rows.features[node["feature"]],
-        rows.codes[node["feature"]],
-        node["last_bin"],
-        node["bits"],
-    )
+    at, last, bits = rows.features[node["feature"]], node["last_bin"], node["bits"]
     missing = at["end"] - at["begin"] - 1 if node["missing_left"] else -1
     is_categorical = at["is_categorical"]
     kept, moved = begin, 0
@@ -144,7 +140,7 @@ def add_children(rows: LocalRows, tree: Tree, parent: int, left: int, n_splits: 
         if k == middle:
             left_middle, right_middle = kept, moved
         row = order[k]
-        code = codes[row]
+        code = bin_of_row(rows, node["feature"], row)
         goes_left = code <= last or code == missing
         if is_categorical:
             goes_left = (bits[code >> 6] >> np.uint64(code & 63)) & np.uint64(1) == np.uint64(1)
@@ -240,16 +236,16 @@ def search(
         Slot for the histogram of the node; that of its parent becomes its sibling's. Where their children are
         not split, both are written one block of features at a time, outside the slots.
     """
-    is_root = small == large
-    is_last = not is_root and tree.nodes[small]["depth"] + 1 == growth.max_depth
+    is_root, n_block = small == large, tree.block.shape[1]
+    is_last = not is_root and tree.nodes[small]["depth"] + 1 == growth.max_depth and n_block == FEATURE_BLOCK
     of_parent = tree.histograms[tree.nodes[parent]["slot"]]
     of_small = tree.last_level[0] if is_last else tree.histograms[own]
     of_large = tree.last_level[1] if is_last else of_parent
     n_tried = max(1, int(np.ceil(growth.split_features * n_active)))
     n_summed = n_tried if is_last else n_active
     at, step = first_and_step(rows.features, n_active, number, tree.nodes[parent]["key"])
-    for done in range(0, n_summed, FEATURE_BLOCK):
-        n = min(FEATURE_BLOCK, n_summed - done)
+    for done in range(0, n_summed, n_block):
+        n = min(n_block, n_summed - done)
         for j in range(n):
             at = (at + step) % n_active
             f = tree.active[at]

@@ -75,14 +75,14 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
 
     def _accepted(self) -> dict[str, Any]:
         finite = "allow-nan" if self._takes_missing else True
-        return {"dtype": [np.float64, np.float32], "ensure_all_finite": finite}
+        return {"dtype": [np.float64, np.float32], "accept_sparse": "csr", "ensure_all_finite": finite}
 
     def fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Bin the features and boost trees.
 
         Parameters
         ----------
-        X : array or data frame of shape (n_rows, n_features)
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
             Finite numbers.
         y : array of shape (n_rows,)
             Two different labels.
@@ -96,7 +96,7 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
         self._validate_params()
         self.categories_ = self.frame_categories(X)
         X, y = validate_data(self, self._numbered(X), y, **self._accepted())
-        weight = row_weights(sample_weight, len(X))
+        weight = row_weights(sample_weight, X.shape[0])
         is_positive = self._validated_target(y, weight)
         # the positive class is on the left, so that log-odds are those of the second class
         rows = np.argsort(~is_positive, kind="stable")
@@ -132,7 +132,7 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or data frame of shape (n_rows, n_features)
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
 
         Returns
         -------
@@ -146,7 +146,7 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or data frame of shape (n_rows, n_features)
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
 
         Yields
         ------
@@ -164,7 +164,7 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or data frame of shape (n_rows, n_features)
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
 
         Returns
         -------
@@ -179,7 +179,7 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or data frame of shape (n_rows, n_features)
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
 
         Returns
         -------
@@ -194,7 +194,7 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or data frame of shape (n_rows, n_features)
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
 
         Returns
         -------
@@ -221,5 +221,6 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self._takes_missing
         return tags

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import FloatArray
     from dichotomies._kernels.boosting.local_rows import Bins
+    from dichotomies._kernels.boosting.sparse_rows import SparseBins
     from dichotomies.learners.boosting.trees import BoostedTrees
     from dichotomies.rows import NodeTask
 
@@ -84,14 +85,14 @@ class BoostingLearner(Learner):
         sorted_rows = SortedRows(*self._bins(task, context.n_jobs), ranges, weight, fold)
         return train_models(self.estimator, sorted_rows, left_out, context.n_jobs, progress)
 
-    def _bins(self, task: NodeTask, n_jobs: int | None) -> tuple[Binning, Bins]:
+    def _bins(self, task: NodeTask, n_jobs: int | None) -> tuple[Binning, Bins | SparseBins]:
         """Binned rows, sorted by leaf."""
         rows, max_bins = task.rows, self.estimator.max_bins
         is_categorical = self.estimator.is_categorical(rows.n_features)
 
-        def find() -> tuple[Binning, Bins]:
+        def find() -> tuple[Binning, Bins | SparseBins]:
             binning = Binning.find(rows.X, rows.weight, max_bins, is_categorical, n_jobs)
             return binning, binning.encode(rows.X, np.arange(len(rows)), n_jobs)
 
         binning, bins = rows.remember(("bins", max_bins, tuple(np.flatnonzero(is_categorical))), find)
-        return binning, bins._replace(codes=bins.codes.take(task.row_order, axis=0))
+        return binning, bins.take(task.row_order)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dichotomies._common.parallel import even_batches, run
+from dichotomies.learners.boosting.nodes import train_nodes
 from dichotomies.learners.boosting.trees import BoostedTrees
 
 if TYPE_CHECKING:
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies._kernels.boosting.local_rows import Bins
     from dichotomies._kernels.boosting.room import Ranges
+    from dichotomies._kernels.boosting.sparse_rows import SparseBins
     from dichotomies.learners.boosting.base import HistBoostClassifier
     from dichotomies.learners.boosting.binning import Binning
-    from dichotomies.learners.boosting.trees import HeldOut
+    from dichotomies.learners.boosting.nodes import HeldOut
 
 #: Stands for no fold left out.
 NONE = -1
@@ -40,7 +42,7 @@ class SortedRows(NamedTuple):
     """
 
     binning: Binning
-    bins: Bins
+    bins: Bins | SparseBins
     ranges: Ranges
     weight: FloatArray
     fold: IntArray | None = None
@@ -95,7 +97,7 @@ def _train(
         boosting = estimator.boosting_parameters(
             before[mine.end] - before[mine.begin], rows.bins.is_categorical
         )
-        return BoostedTrees.train(
+        return train_nodes(
             rows.binning, rows.bins, mine, boosting, rows.weight, rows.fold, excluded, estimator.stops_early
         )
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
 
-from dichotomies._kernels.boosting.adaboost import AdaBoosting, boost_ada_nodes
+from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._kernels.boosting.encoding import make_encoder
-from dichotomies._kernels.boosting.ensembles import CATEGORICAL, Ensembles
-from dichotomies._kernels.boosting.gradient import boost_gradient_nodes
-from dichotomies._kernels.boosting.held_out import score_held_out
-from dichotomies._kernels.boosting.room import Ranges, Room, allocate_room
+from dichotomies._kernels.boosting.ensembles import CATEGORICAL
 from dichotomies._kernels.boosting.tree_sums import Forest, link_splits, sum_trees, sum_trees_of_pairs
 from dichotomies._kernels.compile import is_small
 from dichotomies.learners.boosting.old_trees import upgraded
@@ -22,33 +20,15 @@ from dichotomies.persistence.catalogue import Fields
 from dichotomies.persistence.checks import Array, Offsets, expect
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies._kernels.boosting.gradient import GradientBoosting
-    from dichotomies._kernels.boosting.local_rows import Bins
-    from dichotomies.learners.boosting.binning import Binning
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 
 
-#: Weights up to 2 to this power are used as they are.
-_USUAL_EXPONENT = 100
-
-
-class HeldOut(NamedTuple):
-    """Scores and losses of rows that the models were not trained on.
-
-    Attributes
-    ----------
-    scores : (n_pairs,)
-        Log-odds of the nodes' own rows, node after node; NaN where a row was trained on.
-    losses : (n_nodes, n_estimators + 1) or (n_nodes, 0)
-        Sum of their losses by the number of trees, if asked for.
-    """
-
-    scores: FloatArray
-    losses: FloatArray
+#: Memory for dense rows of a sparse matrix, in bytes.
+_BLOCK_BYTES = 2**24
 
 
 @savable(
@@ -120,59 +100,6 @@ class BoostedTrees:
     scale: FloatArray
     is_trained: BoolArray
 
-    # ------------------------------------------------------------------ training
-
-    @classmethod
-    def train(
-        cls,
-        binning: Binning,
-        bins: Bins,
-        ranges: Ranges,
-        boosting: AdaBoosting | GradientBoosting,
-        weight: FloatArray,
-        fold: IntArray | None = None,
-        left_out: int = -1,
-        with_losses: bool = False,
-    ) -> tuple[BoostedTrees, HeldOut]:
-        """Train some nodes on binned rows, leaving out a fold, whose rows are scored."""
-        out, weight = _allocate(ranges, boosting, bool(bins.is_categorical.any())), _usual(weight)
-        fold, room = (
-            np.zeros(len(weight), dtype=np.intp) if fold is None else fold,
-            _room(bins, ranges, boosting),
-        )
-        if isinstance(boosting, AdaBoosting):
-            boost_ada_nodes(boosting, bins, weight, fold, left_out, ranges, room, out)
-        else:
-            boost_gradient_nodes(boosting, bins, weight, fold, left_out, ranges, room, out)
-        n_pairs = int((ranges.end - ranges.begin).sum()) if left_out >= 0 else 0
-        width = int(boosting.n_estimators.max(initial=0)) + 1 if with_losses else 0
-        held = HeldOut(np.full(n_pairs, np.nan), np.empty((len(ranges.begin), width)))
-        if left_out >= 0:
-            score_held_out(bins.codes, weight, fold, left_out, ranges, out, *held)
-        n_trees = int(out.n_trees.sum())
-        split_offsets = np.concatenate([[0], np.cumsum(out.n_splits[:n_trees])])
-        s = int(split_offsets[-1])
-        kind = out.kind[:s].copy()
-        sets = out.bits[:s][kind == CATEGORICAL] if len(out.bits) else out.bits
-        trees = cls(
-            features=np.arange(len(binning.n_bins)),
-            edges=binning.edges,
-            edge_offsets=binning.offsets,
-            is_categorical=binning.is_categorical,
-            column=out.feature[:s].copy(),
-            leaf=out.leaf[:s].copy(),
-            limit=out.limit[:s].copy(),
-            kind=kind,
-            categories=sets.astype("<u8").view(np.uint8).reshape(-1, 32),
-            split_offsets=split_offsets,
-            value=out.value[: s + n_trees].copy(),
-            tree_offsets=np.concatenate([[0], np.cumsum(out.n_trees)]),
-            base=out.base,
-            scale=out.scale,
-            is_trained=out.is_trained,
-        )
-        return trees, held
-
     @classmethod
     def joined(cls, batches: Sequence[BoostedTrees]) -> BoostedTrees:
         """Concatenate the nodes of all batches, which share their bins, and drop features not used."""
@@ -224,17 +151,32 @@ class BoostedTrees:
 
     # ------------------------------------------------------------------ scoring
 
-    def log_odds(self, X: FloatArray) -> FloatArray:
+    def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row at each node."""
-        out = np.empty((len(X), len(self.base)))
-        sum_trees(X, self._forest, out)
+        out = np.empty((X.shape[0], len(self.base)))
+        for rows, block, forest in self._blocks(X):
+            sum_trees(block, forest, out[rows])
         return out
 
-    def pair_log_odds(self, X: FloatArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+    def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
-        out = np.empty(len(rows))
-        sum_trees_of_pairs(X, rows, nodes, np.argsort(nodes, kind="stable"), self._forest, out)
+        out, order = np.empty(len(rows)), np.argsort(nodes, kind="stable")
+        for taken, block, forest in self._blocks(X):
+            pairs = order
+            if issparse(X):
+                pairs = order[(rows[order] >= taken.start) & (rows[order] < taken.stop)]
+            sum_trees_of_pairs(block, rows - taken.start, nodes, pairs, forest, out)
         return out
+
+    def _blocks(self, X: Any) -> Iterator[tuple[slice, FloatArray, Forest]]:
+        """Dense rows: all of them, or of a sparse matrix the features that trees use, some rows at a time."""
+        if isinstance(X, np.ndarray):
+            yield slice(0, len(X)), X, self._forest
+            return
+        columns = X.tocsc()[:, self.features].tocsr()
+        forest = self._forest._replace(features=np.arange(len(self.features)))
+        for rows in row_slices(X.shape[0], rows_within(_BLOCK_BYTES, len(self.features))):
+            yield rows, columns[rows].toarray(), forest
 
     @cached_property
     def _forest(self) -> Forest:
@@ -275,41 +217,3 @@ class BoostedTrees:
         expect(names["n_sets"] == np.count_nonzero(self.kind == CATEGORICAL), "categorical splits have a set")
         highest = np.iinfo(self.limit.dtype).max
         expect(np.diff(self.edge_offsets).max(initial=0) <= highest, "every code has a number")
-
-
-def _allocate(ranges: Ranges, boosting: AdaBoosting | GradientBoosting, has_categories: bool) -> Ensembles:
-    """Allocate arrays for the maximum number of trees and splits."""
-    n_nodes, most_trees = len(ranges.begin), boosting.n_estimators
-    most_splits = np.minimum(boosting.max_leaves, np.maximum(ranges.end - ranges.begin, 1)) - 1
-    n_trees, n_splits = int(most_trees.sum()), int((most_trees * most_splits).sum())
-    return Ensembles(
-        n_trees=np.zeros(n_nodes, dtype=np.intp),
-        is_trained=np.zeros(n_nodes, dtype=np.bool_),
-        base=np.zeros(n_nodes),
-        scale=np.ones(n_nodes),
-        n_splits=np.empty(n_trees, dtype=np.intp),
-        leaf=np.empty(n_splits, dtype=np.uint8),
-        feature=np.empty(n_splits, dtype=np.int32),
-        limit=np.empty(n_splits, dtype=np.uint8),
-        kind=np.empty(n_splits, dtype=np.uint8),
-        bits=np.empty((n_splits if has_categories else 0, 4), dtype=np.uint64),
-        value=np.empty(n_splits + n_trees),
-    )
-
-
-def _room(bins: Bins, ranges: Ranges, boosting: AdaBoosting | GradientBoosting) -> Room:
-    """Allocate memory for the largest node."""
-    n_channels = 2 if isinstance(boosting, AdaBoosting) else 1
-    return allocate_room(
-        bins,
-        n_rows=int((ranges.end - ranges.begin).max(initial=1)),
-        max_leaves=int(boosting.max_leaves.max(initial=1)),
-        max_depth=int(boosting.max_depth.max(initial=1)),
-        n_channels=n_channels + (1 if boosting.min_rows.max(initial=1) > 1 else 0),
-    )
-
-
-def _usual(weight: FloatArray) -> FloatArray:
-    """Scale weights by a power of two if the largest is extreme, so that no sum overflows."""
-    _, exponent = np.frexp(weight.max(initial=0.0))
-    return weight if abs(exponent) <= _USUAL_EXPONENT else np.ldexp(weight, -exponent)

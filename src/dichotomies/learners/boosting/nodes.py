@@ -1,0 +1,147 @@
+"""Training the boosted trees of some nodes on binned rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from dichotomies._kernels.boosting.adaboost import AdaBoosting, boost_ada_nodes
+from dichotomies._kernels.boosting.ensembles import CATEGORICAL, Ensembles
+from dichotomies._kernels.boosting.gradient import boost_gradient_nodes
+from dichotomies._kernels.boosting.held_out import score_held_out
+from dichotomies._kernels.boosting.room import Ranges, Room, allocate_room
+from dichotomies._kernels.boosting.sparse_rows import SparseBins
+from dichotomies.learners.boosting.trees import BoostedTrees
+
+if TYPE_CHECKING:
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+    from dichotomies._kernels.boosting.encoding import Codes
+    from dichotomies._kernels.boosting.gradient import GradientBoosting
+    from dichotomies._kernels.boosting.local_rows import Bins
+    from dichotomies.learners.boosting.binning import Binning
+
+#: Weights up to 2 to this power are used as they are.
+_USUAL_EXPONENT = 100
+
+
+class HeldOut(NamedTuple):
+    """Scores and losses of rows that the models were not trained on.
+
+    Attributes
+    ----------
+    scores : (n_pairs,)
+        Log-odds of the nodes' own rows, node after node; NaN where a row was trained on.
+    losses : (n_nodes, n_estimators + 1) or (n_nodes, 0)
+        Sum of their losses by the number of trees, if asked for.
+    """
+
+    scores: FloatArray
+    losses: FloatArray
+
+
+def train_nodes(
+    binning: Binning,
+    bins: Bins | SparseBins,
+    ranges: Ranges,
+    boosting: AdaBoosting | GradientBoosting,
+    weight: FloatArray,
+    fold: IntArray | None = None,
+    left_out: int = -1,
+    with_losses: bool = False,
+) -> tuple[BoostedTrees, HeldOut]:
+    """Train some nodes on binned rows, leaving out a fold, whose rows are scored."""
+    out, weight = _allocate(ranges, boosting, bool(bins.is_categorical.any())), _usual(weight)
+    fold, room = (
+        np.zeros(len(weight), dtype=np.intp) if fold is None else fold,
+        _room(bins, ranges, boosting),
+    )
+    if isinstance(boosting, AdaBoosting):
+        boost_ada_nodes(boosting, bins, weight, fold, left_out, ranges, room, out)
+    else:
+        boost_gradient_nodes(boosting, bins, weight, fold, left_out, ranges, room, out)
+    n_pairs = int((ranges.end - ranges.begin).sum()) if left_out >= 0 else 0
+    width = int(boosting.n_estimators.max(initial=0)) + 1 if with_losses else 0
+    held = HeldOut(np.full(n_pairs, np.nan), np.empty((len(ranges.begin), width)))
+    if left_out >= 0:
+        codes, trees_of_codes = _codes_of_held_out(bins, fold == left_out, out)
+        score_held_out(codes, weight, fold, left_out, ranges, trees_of_codes, *held)
+    n_trees = int(out.n_trees.sum())
+    split_offsets = np.concatenate([[0], np.cumsum(out.n_splits[:n_trees])])
+    s = int(split_offsets[-1])
+    kind = out.kind[:s].copy()
+    sets = out.bits[:s][kind == CATEGORICAL] if len(out.bits) else out.bits
+    trees = BoostedTrees(
+        features=np.arange(len(binning.is_categorical)),
+        edges=binning.edges,
+        edge_offsets=binning.offsets,
+        is_categorical=binning.is_categorical,
+        column=out.feature[:s].copy(),
+        leaf=out.leaf[:s].copy(),
+        limit=out.limit[:s].copy(),
+        kind=kind,
+        categories=sets.astype("<u8").view(np.uint8).reshape(-1, 32),
+        split_offsets=split_offsets,
+        value=out.value[: s + n_trees].copy(),
+        tree_offsets=np.concatenate([[0], np.cumsum(out.n_trees)]),
+        base=out.base,
+        scale=out.scale,
+        is_trained=out.is_trained,
+    )
+    return trees, held
+
+
+def _allocate(ranges: Ranges, boosting: AdaBoosting | GradientBoosting, has_categories: bool) -> Ensembles:
+    """Allocate arrays for the maximum number of trees and splits."""
+    n_nodes, most_trees = len(ranges.begin), boosting.n_estimators
+    most_splits = np.minimum(boosting.max_leaves, np.maximum(ranges.end - ranges.begin, 1)) - 1
+    n_trees, n_splits = int(most_trees.sum()), int((most_trees * most_splits).sum())
+    return Ensembles(
+        n_trees=np.zeros(n_nodes, dtype=np.intp),
+        is_trained=np.zeros(n_nodes, dtype=np.bool_),
+        base=np.zeros(n_nodes),
+        scale=np.ones(n_nodes),
+        n_splits=np.empty(n_trees, dtype=np.intp),
+        leaf=np.empty(n_splits, dtype=np.uint8),
+        feature=np.empty(n_splits, dtype=np.int32),
+        limit=np.empty(n_splits, dtype=np.uint8),
+        kind=np.empty(n_splits, dtype=np.uint8),
+        bits=np.empty((n_splits if has_categories else 0, 4), dtype=np.uint64),
+        value=np.empty(n_splits + n_trees),
+    )
+
+
+def _codes_of_held_out(
+    bins: Bins | SparseBins, is_held: BoolArray, trees: Ensembles
+) -> tuple[Codes, Ensembles]:
+    """Codes of rows that were held out; of sparse rows, those of the features that trees use."""
+    if not isinstance(bins, SparseBins):
+        return bins.codes, trees
+    n_splits = int(trees.n_splits[: trees.n_trees.sum()].sum())
+    used, column = np.unique(trees.feature[:n_splits], return_inverse=True)
+    codes: Codes = np.empty((len(is_held), len(used)), dtype=np.uint8)
+    codes[is_held] = bins.zero[used]
+    place = np.full(len(bins.zero), -1)
+    place[used] = np.arange(len(used))
+    row, at = np.repeat(np.arange(len(is_held)), np.diff(bins.indptr)), place[bins.columns]
+    wanted = is_held[row] & (at >= 0)
+    codes[row[wanted], at[wanted]] = bins.codes[wanted]
+    return codes, trees._replace(feature=column.astype(np.int32))
+
+
+def _room(bins: Bins | SparseBins, ranges: Ranges, boosting: AdaBoosting | GradientBoosting) -> Room:
+    """Allocate memory for the largest node."""
+    n_channels = 2 if isinstance(boosting, AdaBoosting) else 1
+    return allocate_room(
+        bins,
+        n_rows=int((ranges.end - ranges.begin).max(initial=1)),
+        max_leaves=int(boosting.max_leaves.max(initial=1)),
+        max_depth=int(boosting.max_depth.max(initial=1)),
+        n_channels=n_channels + (1 if boosting.min_rows.max(initial=1) > 1 else 0),
+    )
+
+
+def _usual(weight: FloatArray) -> FloatArray:
+    """Scale weights by a power of two if the largest is extreme, so that no sum overflows."""
+    _, exponent = np.frexp(weight.max(initial=0.0))
+    return weight if abs(exponent) <= _USUAL_EXPONENT else np.ldexp(weight, -exponent)
