@@ -60,6 +60,15 @@ def test_an_ordinary_file_goes_through_every_command(kind, tmp_path):
     assert compared["configurations"]["one"]["accuracy"]["mean"] > 2 / summary["classes"]
 
 
+@pytest.mark.parametrize("kind", ["people", "tickets"])
+def test_boosted_trees_need_no_other_option(kind, tmp_path):
+    table = made(kind, tmp_path)
+    label = table.options[:2]
+    summary = run_json("fit", table.train, *label, "--estimator", "boosting", "-o", tmp_path / "m", "--quiet")
+    metrics = run_json("evaluate", tmp_path / "m", table.test, "--resamples", 1)["metrics"]
+    assert metrics["accuracy"]["estimate"] > 2 / summary["classes"]
+
+
 def test_features_are_those_of_scikit_learns_encoders(tmp_path):
     rows = [(i % 5 or "", "abc"[i % 3], f"2024-01-{1 + i % 28:02d}", "uv"[i % 2]) for i in range(60)]
     data = write_csv(tmp_path / "t.csv", ["x", "c", "d", "y"], rows)

@@ -36,7 +36,7 @@ class BoostingLearner(Learner):
     estimator : HistAdaBoostClassifier or HistGradientBoostClassifier
     """
 
-    trains: ClassVar = {"adaboost": HistAdaBoostClassifier, "gradient-boosting": HistGradientBoostClassifier}
+    trains: ClassVar = {"adaboost": HistAdaBoostClassifier, "boosting": HistGradientBoostClassifier}
 
     def __init__(self, estimator: HistAdaBoostClassifier | HistGradientBoostClassifier) -> None:
         self.estimator = estimator
