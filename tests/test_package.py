@@ -44,7 +44,7 @@ def test_public_classes_are_found_by_completion_and_imported_by_name(name):
     expected = {
         "calibrators": {"PlattScaling", "VectorScaling", "binary", "multiclass"},
         "structures": {"TwoMeans", "RandomPair"},
-        "learners": {"LogisticLearner"},
+        "learners": {"LogisticLearner", "HistGradientBoostClassifier", "ScaledLogisticRegression"},
         "metrics": {"expected_calibration_error", "Evaluation"},
     }
     assert expected[name] <= set(found)

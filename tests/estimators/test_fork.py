@@ -1,13 +1,16 @@
-"""A process forked while another thread is inside our lock can predict, too: servers fork."""
+"""A process forked while other threads predict can predict, too: servers fork."""
 
 import os
 import threading
+import time
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from dichotomies import NestedDichotomyClassifier
+from dichotomies._common.forking import FORK_GATE
 from dichotomies._common.parallel import ONE_BLAS_THREAD, _controller
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
@@ -74,3 +77,55 @@ def test_a_child_leaves_the_blas_limit_that_its_parent_entered():
     with ONE_BLAS_THREAD:
         assert _answer_of_child(limited_and_lifted) == 0
     assert _blas_threads() == before
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_waits_for_tasks_of_other_threads_and_lets_none_begin():
+    entered, left, begun = threading.Event(), [], []
+
+    def work():
+        with FORK_GATE, FORK_GATE:  # a thread may enter again
+            entered.set()
+            time.sleep(0.3)
+            left.append(time.monotonic())
+
+    def late():
+        entered.wait()
+        time.sleep(0.1)
+        with FORK_GATE:
+            begun.append(time.monotonic())
+
+    threads = [threading.Thread(target=each) for each in (work, late)]
+    for thread in threads:
+        thread.start()
+    entered.wait()
+    with FORK_GATE:  # that the forking thread is inside does not stop it
+        assert _answer_of_child(lambda: bool(left) and not begun and FORK_GATE._inside == 1) == 0
+    for thread in threads:
+        thread.join()
+    assert begun
+    assert FORK_GATE._inside == FORK_GATE._forks == 0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_two_hundred_forks_while_three_threads_predict(n_jobs):
+    X, y = load_digits(return_X_y=True)
+    clf = NestedDichotomyClassifier(LogisticRegression(), random_state=0, n_jobs=n_jobs).fit(X[:900], y[:900])
+    expected, stop = clf.predict_proba(X[:50]), threading.Event()
+
+    def work():
+        while not stop.is_set():
+            clf.predict_proba(X)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(200):
+            assert _answer_of_child(lambda: np.allclose(clf.predict_proba(X[:50]), expected)) == 0
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()

@@ -127,6 +127,21 @@ def test_every_display_draws_into_given_axes(display, scored):
     assert all(ax.get_position().x0 >= middle for ax in panels)
 
 
+@pytest.mark.parametrize("layout", ["constrained", None])
+@pytest.mark.parametrize("size", [(2.2, 1.8), (3, 2.2), (4, 4)])
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_titles_and_legends_stay_inside_small_axes(display, size, layout, scored):
+    figure, ax = plt.subplots(figsize=size, layout=layout)
+    display.from_estimator(*scored, ax=ax)
+    figure.canvas.draw()
+    whole = figure.bbox.padded(1.5)
+    for part in figure.axes:
+        legend = [part.get_legend()] if part.get_legend() else []
+        for artist in [part.title, part._left_title, part.xaxis.label, *legend]:
+            box = artist.get_window_extent()
+            assert box.width == 0 or (box.x0 >= whole.x0 and box.x1 <= whole.x1 and box.y1 <= whole.y1)
+
+
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_every_display_takes_a_pipeline_and_one_row(display, digits):
     X, y = digits

@@ -143,6 +143,13 @@ def test_decimal_commas_are_named_by_row_column_and_cure(tmp_path):
         open_table(tmp_path / "t.csv").read(Columns(label="y", features=("x", "z")))
 
 
+@pytest.mark.parametrize("number", ["1.234,5", "1,234.5", "1,234,567", "1 234", "1'234.0"])
+def test_separators_of_thousands_are_named(number, tmp_path):
+    (tmp_path / "t.csv").write_text(f"x;y\n1;u\n{number};v\n")
+    with pytest.raises(TableFileError, match=r"line 3 .* in the column 'x'; .* no separators of thousands"):
+        open_table(tmp_path / "t.csv").read(Columns(label="y", features=("x",)))
+
+
 def test_an_unknown_encoding_is_refused(tmp_path):
     (tmp_path / "t.csv").write_text(GOOD)
     with pytest.raises(TableFileError, match=r"no encoding 'latin-99'.*latin-1, cp1252 and utf-16"):

@@ -16,6 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 # threadpoolctl is a dependency of scikit-learn itself, so it is always installed.
 from threadpoolctl import ThreadpoolController
 
+from dichotomies._common.forking import FORK_GATE
 from dichotomies._common.progress import Bar, Progress, within
 
 if TYPE_CHECKING:
@@ -50,14 +51,14 @@ class _OneBlasThread:
             self._limit.__exit__(None, None, None)
 
     def __enter__(self) -> None:
-        with self._lock:
+        with FORK_GATE, self._lock:
             if self._inside == 0:
                 self._limit = _controller().limit(limits=1, user_api="blas")
                 self._limit.__enter__()
             self._inside += 1
 
     def __exit__(self, *exception: object) -> None:
-        with self._lock:
+        with FORK_GATE, self._lock:
             if self._inside == 1:
                 self._limit.__exit__(None, None, None)
             self._inside = max(0, self._inside - 1)  # 0 already if it was entered before a fork
@@ -72,7 +73,7 @@ def _controller() -> ThreadpoolController:
 
 
 def _with_one_blas_thread(task: Callable[..., Any], *arguments: Any) -> Any:
-    with ONE_BLAS_THREAD:
+    with ONE_BLAS_THREAD, FORK_GATE:
         return task(*arguments)
 
 
@@ -115,7 +116,8 @@ def _run_alone(
 ) -> list[Any]:
     results = []
     for each in arguments:
-        results.append(task(*each))
+        with FORK_GATE:
+            results.append(task(*each))
         if progress is not None:
             progress.show(within(span, len(results) / len(arguments)))
     return results

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from dichotomies._common.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -75,14 +75,18 @@ class Registry(Generic[T]):
             f"Expected a {self.kind}: one of {self.names()} or a {kind.__name__} object, got {given!r}."
         )
 
-    def exports(self, public: list[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    def exports(
+        self, public: list[str], beside: Callable[[Any], Iterable[type[Any]]] = lambda _: ()
+    ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
         """Make ``__getattr__`` and ``__dir__`` of the package: `public` and the registered classes.
 
-        The modules are imported when one of their classes is first used.
+        The modules are imported when one of their classes is first used. `beside` returns classes that belong
+        to a registered one.
         """
 
         def by_class() -> dict[str, Any]:
-            return {cls.__name__: cls for cls in map(self.get, self.names())}
+            registered = list(map(self.get, self.names()))
+            return {cls.__name__: cls for each in registered for cls in (each, *beside(each))}
 
         def find(name: str) -> Any:
             if name not in by_class():

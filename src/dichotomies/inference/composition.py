@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dichotomies._common.chunks import row_slices, rows_within
+from dichotomies._common.forking import FORK_GATE
 from dichotomies._common.parallel import run
 from dichotomies._kernels.compile import canonical, is_small
 from dichotomies._kernels.composition import path_sums, plain_seconds
@@ -83,7 +84,8 @@ def chunk_rows(width: int) -> int:
 def in_chunks(width: int, n_rows: int, work: Callable[[slice], None], n_jobs: int | None = None) -> None:
     """Call `work` with the rows of each chunk, in any order and from several threads."""
     if n_rows == 1:  # a service's request: limiting BLAS to one thread would take longer than the work
-        work(slice(0, 1))
+        with FORK_GATE:
+            work(slice(0, 1))
     else:
         chunks = [(rows,) for rows in row_slices(n_rows, chunk_rows(width))]
         run(work, chunks, n_jobs=n_jobs, shared_memory=True)

@@ -27,4 +27,7 @@ __all__ = [
     "takes_weight",
 ]
 
-__getattr__, __dir__ = LEARNERS.exports(__all__)
+__getattr__, __dir__ = LEARNERS.exports(
+    __all__,
+    lambda learner: [each for each in learner.trains.values() if each.__module__.startswith("dichotomies.")],
+)

@@ -9,6 +9,7 @@ import numpy as np
 from dichotomies.diagnostics.classes import ClassCalibration, class_calibration, from_predictions
 from dichotomies.diagnostics.probabilities import Predictions
 from dichotomies.plots import style
+from dichotomies.plots.small_axes import scaled_text
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -98,14 +99,16 @@ class ClassCalibrationDisplay:
             Number of classes.
         """
         self.worst_ = self.calibration.worst(min(top, int((self.calibration.answered > 0).sum())))
-        ax = style.axes_or_new(ax, (5.4, 0.24 * len(self.worst_) + 1.3))
-        self.figure_ = ax.figure
-        ((self.ax_, self.counts_ax_),) = style.divided(ax, 1, 2, width_ratios=[4, 1])
-        self._draw_classes()
-        place = np.arange(len(self.worst_))
-        self.counts_ax_.barh(place, self.worst_["answered"], height=0.7, color=style.PALE)
-        self._finish(place)
-        self.ax_.set_title(self._summary(), loc="left", fontsize="medium", pad=24)
+        size = 5.4, 0.24 * len(self.worst_) + 1.3
+        ax = style.axes_or_new(ax, size)
+        with scaled_text(ax, size):
+            self.figure_ = ax.figure
+            ((self.ax_, self.counts_ax_),) = style.divided(ax, 1, 2, width_ratios=[4, 1])
+            self._draw_classes()
+            place = np.arange(len(self.worst_))
+            self.counts_ax_.barh(place, self.worst_["answered"], height=0.7, color=style.PALE)
+            self._finish(place)
+            self.ax_.set_title(self._summary(), loc="left", fontsize="medium", pad=2.4 * style.font_size())
         return self
 
     def _draw_classes(self) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dichotomies.diagnostics.depth import CutStage, DepthCuts, depth_cuts
 from dichotomies.plots import style
 from dichotomies.plots.depth_reliability import check_reading
+from dichotomies.plots.small_axes import scaled_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,14 +89,16 @@ class DepthCalibrationDisplay:
             Curves that the ECE is computed from.
         """
         check_reading(reading)
-        self.ax_ = style.axes_or_new(ax, (4.6, 5.2))
-        self.figure_ = self.ax_.figure
-        self.axes_ = style.divided(self.ax_, 3, 1, height_ratios=[3, 3, 1.2])[:, 0]
-        self._draw_stage(self.cuts.before, "before", style.BEFORE, reading)
-        if self.cuts.after is not None:
-            self._draw_stage(self.cuts.after, "after", style.AFTER, reading)
-        self.axes_[2].bar(self.cuts.depths, self.cuts.n_groups, width=0.8, color=style.PALE)
-        self._finish(reading)
+        size = 4.6, 5.2
+        self.ax_ = style.axes_or_new(ax, size)
+        with scaled_text(self.ax_, size):
+            self.figure_ = self.ax_.figure
+            self.axes_ = style.divided(self.ax_, 3, 1, height_ratios=[3, 3, 1.2])[:, 0]
+            self._draw_stage(self.cuts.before, "before", style.BEFORE, reading)
+            if self.cuts.after is not None:
+                self._draw_stage(self.cuts.after, "after", style.AFTER, reading)
+            self.axes_[2].bar(self.cuts.depths, self.cuts.n_groups, width=0.8, color=style.PALE)
+            self._finish(reading)
         return self
 
     def _draw_stage(self, stage: CutStage, name: str, colour: str, reading: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from dichotomies.diagnostics.depth import CutStage, DepthCuts, depth_cuts
 from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
 from dichotomies.plots import style
+from dichotomies.plots.small_axes import scaled_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,14 +103,16 @@ class DepthReliabilityDisplay:
         stages = (
             {"before": cuts.before} if cuts.after is None else {"before": cuts.before, "after": cuts.after}
         )
-        self.ax_ = style.axes_or_new(ax, (1.3 * len(cuts.depths) + 0.5, 1.5 * len(stages) + 0.5))
-        self.figure_ = self.ax_.figure
-        self.axes_ = style.divided(self.ax_, len(stages), len(cuts.depths))
-        for panels, (name, stage) in zip(self.axes_, stages.items(), strict=True):
-            for i, panel in enumerate(panels):
-                self._panel(panel, stage, i, reading, style.BEFORE if name == "before" else style.AFTER)
-            panels[0].set_ylabel(f"accuracy\n{name} calibration")
-        self._label_edges()
+        size = 1.3 * len(cuts.depths) + 0.5, 1.5 * len(stages) + 0.5
+        self.ax_ = style.axes_or_new(ax, size)
+        with scaled_text(self.ax_, size):
+            self.figure_ = self.ax_.figure
+            self.axes_ = style.divided(self.ax_, len(stages), len(cuts.depths))
+            for panels, (name, stage) in zip(self.axes_, stages.items(), strict=True):
+                for i, panel in enumerate(panels):
+                    self._panel(panel, stage, i, reading, style.BEFORE if name == "before" else style.AFTER)
+                panels[0].set_ylabel(f"accuracy\n{name} calibration")
+            self._label_edges()
         return self
 
     def _panel(self, panel: Any, stage: CutStage, i: int, reading: str, colour: str) -> None:

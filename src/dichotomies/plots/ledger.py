@@ -9,6 +9,7 @@ import numpy as np
 from dichotomies.diagnostics.ledger import Ledger, ledger
 from dichotomies.plots import style
 from dichotomies.plots.icicle import Cells, cells_of, leaf_edges
+from dichotomies.plots.small_axes import scaled_text
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -109,15 +110,17 @@ class LedgerDisplay:
             calibration, or the gain that recalibration would bring.
         """
         self.cells_ = cells_of(self.ledger, self._amounts(colour))
-        ax = style.axes_or_new(ax, (7.2, min(2.0 + 0.32 * self.ledger.tree.max_depth, 6.5)))
-        self.figure_ = ax.figure
-        space = {"wspace": 0.02 if style.has_layout_engine(ax.figure) else 0.1}
-        ((self.ax_, self.depth_ax_),) = style.divided(ax, 1, 2, width_ratios=[4.2, 1], **space)
-        self._draw_cells(colour)
-        self._draw_leaves()
-        self._draw_depths()
-        self._finish()
-        self.ax_.set_title(self._summary(), loc="left", fontsize="medium")
+        size = 7.2, min(2.0 + 0.32 * self.ledger.tree.max_depth, 6.5)
+        ax = style.axes_or_new(ax, size)
+        with scaled_text(ax, size):
+            self.figure_ = ax.figure
+            space = {"wspace": 0.02 if style.has_layout_engine(ax.figure) else 0.1}
+            ((self.ax_, self.depth_ax_),) = style.divided(ax, 1, 2, width_ratios=[4.2, 1], **space)
+            self._draw_cells(colour)
+            self._draw_leaves()
+            self._draw_depths()
+            self._finish()
+            self.ax_.set_title(self._summary(), loc="left", fontsize="medium")
         return self
 
     def _amounts(self, colour: str) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 from dichotomies.diagnostics.probabilities import Predictions
 from dichotomies.diagnostics.reliability import Reliability, reliability
 from dichotomies.plots import style
+from dichotomies.plots.small_axes import scaled_text
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -151,19 +152,21 @@ class ReliabilityDisplay:
         ax : matplotlib axes, optional
             Axes to draw on; they are divided in two. By default a new figure.
         """
-        ax = style.axes_or_new(ax, (3.8, 4.6))
-        self.figure_ = ax.figure
-        (self.ax_,), (self.counts_ax_,) = style.divided(ax, 2, 1, height_ratios=[4, 1])
-        style.draw_diagonal(self.ax_)
-        self.lines_ = []
-        for i, (name, curve) in enumerate(self.curves.items()):
-            colour = style.COLOURS[i % len(style.COLOURS)]
-            line = style.draw_curve(self.ax_, curve, colour, style.MARKERS[i % len(style.MARKERS)])
-            line.set_label(f"{style.plain(name)}: ECE {curve.ece:.3f}")
-            self.counts_ax_.stairs(curve.count, curve.edges, color=colour, linewidth=1.2)
-            self.counts_ax_.stairs(curve.count, curve.edges, color=colour, alpha=0.15, fill=True)
-            self.lines_.append(line)
-        self._finish()
+        size = 3.8, 4.6
+        ax = style.axes_or_new(ax, size)
+        with scaled_text(ax, size):
+            self.figure_ = ax.figure
+            (self.ax_,), (self.counts_ax_,) = style.divided(ax, 2, 1, height_ratios=[4, 1])
+            style.draw_diagonal(self.ax_)
+            self.lines_ = []
+            for i, (name, curve) in enumerate(self.curves.items()):
+                colour = style.COLOURS[i % len(style.COLOURS)]
+                line = style.draw_curve(self.ax_, curve, colour, style.MARKERS[i % len(style.MARKERS)])
+                line.set_label(f"{style.plain(name)}: ECE {curve.ece:.3f}")
+                self.counts_ax_.stairs(curve.count, curve.edges, color=colour, linewidth=1.2)
+                self.counts_ax_.stairs(curve.count, curve.edges, color=colour, alpha=0.15, fill=True)
+                self.lines_.append(line)
+            self._finish()
         return self
 
     def _finish(self) -> None:

@@ -35,6 +35,11 @@ def matplotlib(module: str) -> Any:
         raise ImportError("Plots need matplotlib: pip install 'dichotomies[plot]'.") from error
 
 
+def font_size() -> float:
+    """Return the size of text in points."""
+    return float(matplotlib("pyplot").rcParams["font.size"])
+
+
 def axes_or_new(ax: Any, size: tuple[float, float]) -> Any:
     """Return the given axes, or those of a new figure with a size in inches."""
     if ax is not None:

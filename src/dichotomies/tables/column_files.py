@@ -165,11 +165,15 @@ class CsvFile(ColumnFile):
         remedy = (
             ", or change how the column is read (--categorical, --text or --ignore)" if can_ignore else ""
         )
-        if re.search(r"\d,\d", found) and self.dialect.decimal == ".":
+        if _THOUSANDS.search(found):
+            remedy = ": numbers must have no separators of thousands"
+        elif re.search(r"\d,\d", found) and self.dialect.decimal == ".":
             remedy = ", or say that the decimal mark is a comma (--decimal ,)"
         return f"{self.path} has something that is not a number ({found}) {where}; correct it{remedy}."
 
 
+#: Two kinds of marks in a number, one of them before three digits.
+_THOUSANDS = re.compile(r"\d(,\d{3}\b.*\.\d|\.\d{3}\b.*,\d|(,\d{3}){2}|(\.\d{3}){2}|[ \u00a0\u202f']\d{3}\b)")
 _ENCODING = "say what it is (--encoding latin-1), or convert it"
 
 
