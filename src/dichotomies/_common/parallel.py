@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -181,6 +182,10 @@ class Progress:
         end = "\n" if fraction >= 1 or not tty else ""
         sys.stderr.write(("\r" + line.ljust(72) if tty else line) + end)
         sys.stderr.flush()
+
+
+#: Set while long predictions are to report their progress, see `dichotomies.inference.composition`.
+SHOWS_ANSWERS: ContextVar[bool] = ContextVar("shows the progress of answers", default=False)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dichotomies._common.doc_links import documented
 from dichotomies._common.features import check_indices, check_magnitude
 from dichotomies._common.labels import plain_labels
-from dichotomies._common.parallel import ONE_BLAS_THREAD, Context, say
+from dichotomies._common.parallel import ONE_BLAS_THREAD, SHOWS_ANSWERS, Context, say
 from dichotomies._common.weights import row_weights
 from dichotomies.estimators.frames import FrameColumns, InFrame
 from dichotomies.estimators.partial_answers import PartialAnswers
@@ -120,7 +120,9 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         self.structure_ = "; ".join(notes) or None
         if context.verbose and self.structure_:
             say(self.structure_)
-        self.model_, self.calibration_ = train(plan, forest, node_rows, context)
+        self.model_, self.calibration_, conformal = train(plan, forest, node_rows, context)
+        if conformal is not None:
+            self.conformal_ = conformal
         if context.verbose:
             say(f"calibration: {self.calibration_}")
         self.learner_ = described
@@ -311,6 +313,7 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         ndarray or CSR matrix
         """
         check_is_fitted(self)
+        SHOWS_ANSWERS.set(bool(self.verbose))  # in the prediction that these rows are for
         if hasattr(self, "frame_columns_"):
             X = self.frame_columns_.numbers(X)
         check_indices(X)
