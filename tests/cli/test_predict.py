@@ -211,6 +211,17 @@ def test_answers_are_as_deep_as_the_confidence_allows(digit_files):
     assert min(float(row["probability"]) for row in rows) >= 0.9 - 1e-5
 
 
+def test_groups_are_those_of_the_classifier(digit_files, model_with_sets):
+    classifier = load(model_with_sets).classifier
+    for option, name in (("--coverage", "coverage"), ("--min-confidence", "confidence")):
+        given = (option, 0.95, "--groups", 2)
+        rows = table_of(run("predict", model_with_sets, digit_files.test, *given).stdout)
+        expected = classifier.predict_node(digit_files.X_test, **{name: 0.95}, groups=2)
+        assert [row["answer"] for row in rows] == expected.names
+    alone = run("predict", model_with_sets, digit_files.test, "--groups", 2, code=2)
+    assert "--coverage or --min-confidence" in alone.output
+
+
 def test_sets_need_a_model_that_is_prepared_for_them(digit_files):
     message = sentence("predict", digit_files.model, digit_files.test, "--coverage", 0.9)
     assert "calibrate_sets" in message

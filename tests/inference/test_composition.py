@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import log_expit
+from sklearn.naive_bayes import GaussianNB
 
-from dichotomies import ClassTree
+from dichotomies import ClassTree, NestedDichotomyClassifier
+from dichotomies._common.progress import Progress
 from dichotomies.inference import composition as inference
 from dichotomies.inference.composition import chunk_rows, class_log_proba, for_each_chunk
 from tests.tree.test_class_tree import chain, trees
@@ -94,3 +96,16 @@ def test_every_row_is_scored_once_whatever_the_chunk_size(rng, monkeypatch):
     for_each_chunk(tree, Identity(), X, consume, n_jobs=2)
     assert (seen == 1).all()
     assert np.array_equal(out, X)
+
+
+def test_long_predictions_of_verbose_estimators_report_their_progress(monkeypatch, capsys):
+    X, y = np.random.default_rng(0).normal(size=(400, 3)), np.arange(400) % 4
+    clf = NestedDichotomyClassifier(GaussianNB(), random_state=0).fit(X, y)
+    monkeypatch.setattr("dichotomies.inference.composition.CHUNK_BYTES", 1)
+    monkeypatch.setattr("dichotomies.inference.composition.Progress", lambda title, patience: Progress(title))
+    clf.predict_proba(X)
+    assert capsys.readouterr().err == ""
+    clf.set_params(verbose=1)
+    for answer in (clf.predict_proba, clf.predict_top_k, clf.predict):
+        answer(X)
+        assert "[dichotomies] predict: 100%" in capsys.readouterr().err

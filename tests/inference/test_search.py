@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
 from sklearn.tree import DecisionTreeClassifier
 
-from dichotomies import HistAdaBoostClassifier, NestedDichotomyClassifier, NestedDichotomyEnsemble
+from dichotomies import HistAdaBoostClassifier, NestedDichotomyClassifier
 from dichotomies._kernels.compile import compiling_always
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
@@ -98,7 +98,7 @@ def test_given_classes_are_evaluated_along_their_paths(scored, data):
     tree, log_odds = scored
     codes = data.draw(arrays(np.intp, (len(log_odds), 3), elements=st.integers(0, tree.n_classes - 1)))
     scorer, X = _waves(log_odds)
-    found = TreeSearch.of(tree, scorer, None).log_proba_of(X, codes)
+    found, _ = TreeSearch.of(tree, scorer, None).log_proba_of(X, codes)
     expected = np.take_along_axis(class_log_proba(tree, log_odds), codes, axis=1)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
@@ -230,14 +230,6 @@ def test_the_answer_depends_on_neither_chunks_nor_workers(monkeypatch):
     parts = clf.set_params(n_jobs=2).predict_top_k(csr_array(X), 4, search="exact")
     assert np.array_equal(whole[0], parts[0])
     assert np.array_equal(whole[1], parts[1])
-
-
-def test_ensembles_answer_from_the_whole_distribution():
-    X, y = _problem(n_classes=12)
-    clf = NestedDichotomyEnsemble(GaussianNB(), n_estimators=2, random_state=0).fit(X, y)
-    best = clf.predict_top_k(X[:9], 3, search="exact")
-    assert not best.is_searched.any()
-    _assert_sorted_alike(clf, X[:9], 3, best)
 
 
 def test_wrong_arguments_are_named():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
@@ -76,16 +76,43 @@ def test_the_quantile_is_the_least_that_covers():
     assert quantile(scores, 0.9) == np.inf
 
 
-def test_cross_conformal_sets_need_no_rows_of_their_own():
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        (NestedDichotomyClassifier, {}),
+        (NestedDichotomyClassifier, {"internal_calibration": None, "external_calibration": None}),
+        (NestedDichotomyClassifier, {"external_calibration": "vector", "calibration_size": 0.3}),
+        (NestedDichotomyClassifier, {"internal_calibration": "isotonic", "average_folds": True}),
+        (NestedDichotomyEnsemble, {"n_estimators": 2, "member_calibration": "temperature"}),
+    ],
+)
+def test_sets_from_the_folds_of_calibration_hold_their_coverage(kind, parameters):
     rng = np.random.default_rng(5)
-    X, y = _rows(rng, 1500)
-    clf = NestedDichotomyClassifier(GaussianNB(), "class-balanced", random_state=0).fit(X, y)
-    sets = clf.calibrate_sets(X, y, cv=3).predict_set(X_test := _rows(rng, 2000)[0], 0.9)
-    assert len(sets) == len(X_test)
-    rng = np.random.default_rng(6)
-    X_test, y_test = _rows(rng, 2000)
-    held = sum(c in s for c, s in zip(y_test, clf.predict_set(X_test, 0.9), strict=True))
-    assert binom.cdf(held, 2000, 0.9 - 0.03) > 1e-4  # a little less, as the folds' models have fewer rows
+    X, y = _rows(rng, 3000)
+    clf = kind(GaussianNB(), "random", prediction_sets=2, random_state=0, **parameters).fit(X, y)
+    X_test, y_test = _rows(np.random.default_rng(6), 2000)
+    sets = clf.predict_set(X_test, 0.9, allow_empty=True)
+    held = np.mean([c in s for c, s in zip(y_test, sets, strict=True)])
+    assert 0.87 < held < 0.93
+    for groups in (1, 2):
+        assert clf.predict_node(X_test, coverage=0.9, groups=groups).holds(y_test).mean() > 0.87
+
+
+def test_scores_from_folds_are_those_of_models_fitted_on_the_other_folds():
+    X, y = _rows(np.random.default_rng(5), 300)
+    fold = np.arange(len(y)) % 3
+    splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(3)]
+    tree = ClassTree(range(N_CLASSES), np.arange(N_CLASSES - 1) % 5)
+    plain = NestedDichotomyClassifier(
+        GaussianNB(), tree, internal_calibration=None, external_calibration=None, cv=splits
+    )
+    rows = clone(plain).set_params(prediction_sets=1).fit(X, y).conformal_
+    parts = [
+        plain.fit(X[train], y[train]).predict_log_proba(X[test])[np.arange(len(test)), y[test]]
+        for train, test in splits
+    ]
+    assert np.array_equal(rows.codes, np.concatenate([y[test] for _, test in splits]))
+    np.testing.assert_allclose(rows.log_proba, np.concatenate(parts), rtol=1e-5)
 
 
 @pytest.mark.parametrize("coverage", [0.8, 0.95])

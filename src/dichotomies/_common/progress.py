@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 CHOOSING, GROWING, TRAINING, CALIBRATING = "choosing the learner", "growing", "training", "calibrating"
 _WIDTH = 72
 
+#: Set while long predictions are to report their progress, see `dichotomies.inference.composition`.
+SHOWS_ANSWERS: ContextVar[bool] = ContextVar("shows the progress of answers", default=False)
+
 
 def say(text: str) -> None:
     """Write a line to stderr, where progress is reported."""

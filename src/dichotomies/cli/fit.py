@@ -101,15 +101,6 @@ def fit(
             show_default=True,
         ),
     ] = Settings.trees,
-    sets: Annotated[
-        int | None,
-        options.option(
-            panel=options.LEARNING,
-            min=2,
-            metavar="FOLDS",
-            help="Prepare sets of labels with a coverage (predict --coverage), on so many folds.",
-        ),
-    ] = None,
     jobs: options.Jobs = None,
     n_features: options.NFeatures = None,
     quiet: options.Quiet = False,
@@ -150,8 +141,6 @@ def fit(
         Bar.stage(ENCODING)
         classifier = settings.classifier(table, n_jobs=jobs, verbose=not quiet)
         model = TableModel.fit(classifier, table, label=name, ngrams=ngrams, scaled=scale)
-        if sets is not None:
-            model.answer(table, "calibrate_sets", table.labels, cv=sets)
         Bar.stage(SAVING)
         classifier.set_params(n_jobs=None, verbose=0)  # settings of this run, not of the model
         model.save(output)

@@ -51,6 +51,14 @@ def predict(
         float | None,
         typer.Option(help="One answer that is at least so probable: a label, or a group of the tree."),
     ] = None,
+    n_groups: Annotated[
+        int | None,
+        typer.Option(
+            "--groups",
+            min=1,
+            help="With --coverage or --min-confidence: answer with at most so many groups of the tree.",
+        ),
+    ] = None,
     id: Annotated[  # noqa: A002
         str | None, typer.Option(help="A column with the names of the rows.", show_default="row numbers")
     ] = None,
@@ -69,6 +77,8 @@ def predict(
         raise typer.BadParameter("say where the predictions go (--output)", param_hint="--json")
     if every + (coverage is not None) + (min_confidence is not None) > 1:
         raise typer.BadParameter("give one of --all, --coverage, --min-confidence", param_hint="--coverage")
+    if n_groups is not None and coverage is None and min_confidence is None:
+        raise typer.BadParameter("give --coverage or --min-confidence too", param_hint="--groups")
     from dichotomies.tables import open_writer
 
     if output != _STDOUT:
@@ -80,7 +90,7 @@ def predict(
     batches = source.opened().batches(columns, batch_rows(len(fitted.classes_)))
     with open_writer(output) as writer:
         if coverage is not None or min_confidence is not None:
-            answered = groups(fitted, batches, id, coverage, min_confidence)
+            answered = groups(fitted, batches, id, coverage, min_confidence, n_groups)
         else:
             answered = predictions(fitted, batches, id, None if every else top_k, min_probability)
         for rows in answered:
@@ -126,21 +136,24 @@ def groups(
     id_column: str | None,
     coverage: float | None,
     confidence: float | None,
+    n_groups: int | None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the columns of sets (`coverage`) or tree answers (`confidence`) for every batch."""
-    columns = ("size", "labels") if confidence is None else ("answer", "probability", "size")
+    """Yield the columns of sets (`coverage`) or tree answers (`confidence` or `n_groups`) for every batch."""
+    is_set = confidence is None and n_groups is None
+    columns = ("size", "labels") if is_set else ("answer", "probability", "size")
     if id_column in columns:
         raise ValueError(
             f"The predictions have a column {id_column!r} themselves; rename the column that --id names."
         )
     for batch in batches:
         values: tuple[Any, ...]
-        if confidence is None:
+        if is_set:
             sets = model.answer(batch, "predict_set", coverage)
             texts = np.array([SEPARATOR.join(map(str, labels)) for labels in sets])
             values = np.array([len(labels) for labels in sets]), texts
         else:
-            answers = model.answer(batch, "predict_node", confidence)
+            limits = {"confidence": confidence, "coverage": coverage, "groups": n_groups or 1}
+            answers = model.answer(batch, "predict_node", **limits)
             values = np.array(answers.names), answers.proba, answers.size
         yield {id_column or "row": _names(batch), **dict(zip(columns, values, strict=True))}
 

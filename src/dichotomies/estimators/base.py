@@ -20,7 +20,7 @@ from dichotomies._common.doc_links import documented
 from dichotomies._common.features import check_indices, check_magnitude
 from dichotomies._common.labels import plain_labels
 from dichotomies._common.parallel import ONE_BLAS_THREAD, Context
-from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
+from dichotomies._common.progress import CHOOSING, GROWING, SHOWS_ANSWERS, TRAINING, Bar, say
 from dichotomies._common.weights import row_weights
 from dichotomies._kernels.compile import training
 from dichotomies.estimators.frames import FrameColumns, InFrame
@@ -132,7 +132,9 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         if context.verbose and self.structure_:
             say(self.structure_)
         Bar.stage(TRAINING)
-        self.model_, self.calibration_ = train(plan, forest, node_rows, context)
+        self.model_, self.calibration_, conformal = train(plan, forest, node_rows, context)
+        if conformal is not None:
+            self.conformal_ = conformal
         if context.verbose:
             say(f"calibration: {self.calibration_}")
         return described
@@ -323,6 +325,7 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         ndarray or CSR matrix
         """
         check_is_fitted(self)
+        SHOWS_ANSWERS.set(bool(self.verbose))  # in the prediction that these rows are for
         if hasattr(self, "frame_columns_"):
             X = self.frame_columns_.numbers(X)
         check_indices(X)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,7 +12,7 @@ from dichotomies.estimators.top_classes import TopClasses
 from dichotomies.inference.answers import above, proba_of, top_k
 from dichotomies.inference.conformal import GROUPS, SCORES, ConformalRows, Score
 from dichotomies.inference.sets import at_depth, confident_nodes, conformal_rows, sets
-from dichotomies.rows.folds import fold_of_rows
+from dichotomies.inference.unions import confident_unions
 from dichotomies.training.plan import check_whole
 
 if TYPE_CHECKING:
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.inference.fitted import FittedForest
     from dichotomies.inference.tree_answers import TreeAnswers
+    from dichotomies.inference.unions import UnionAnswers
 
 
 class PartialAnswers:
@@ -126,37 +125,30 @@ class PartialAnswers:
 
     # ------------------------------------------------------------------ prediction sets and tree answers
 
-    def calibrate_sets(self, X: Matrix, y: npt.ArrayLike, *, cv: int | None = None) -> Self:
+    def calibrate_sets(self, X: Matrix, y: npt.ArrayLike, *, groups: int | None = None) -> Self:
         """Compute what `predict_set` and ``predict_node(coverage=...)`` need to hold their coverage.
+
+        A classifier fitted with `prediction_sets` has it from its own rows, and needs no others.
 
         Parameters
         ----------
         X : array, CSR matrix or data frame of shape (n_rows, n_features)
-            Rows that the classifier has not seen (split conformal); with `cv`, those it was fitted on.
+            Rows that the classifier has not seen (split conformal).
         y : array of shape (n_rows,)
             Their labels.
-        cv : int, optional
-            Folds of cross-conformal prediction: each row is evaluated by a clone fitted on the other folds,
-            and no rows need to be held out.
+        groups : int, optional
+            Prepare ``predict_node(coverage=..., groups=...)`` with up to so many groups.
 
         Returns
         -------
         self
         """
         X = self.validated_rows(X)
+        groups = None if groups is None else check_whole(groups, "groups")
         codes = self._codes(np.asarray(y))
         if len(codes) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows, but y has {len(codes)} labels.")
-        if cv is None:
-            self.conformal_ = conformal_rows(self.model_, X, codes, self.n_jobs)
-            return self
-        fold, labels, parts = fold_of_rows(codes, cv, np.random.RandomState(0)), self.classes_[codes], []
-        for f in range(int(fold.max()) + 1):
-            other = clone(self).fit(X[fold != f], labels[fold != f])
-            mine = np.flatnonzero((fold == f) & np.isin(labels, other.classes_))
-            evaluated = conformal_rows(other.model_, X[mine], other._codes(labels[mine]), self.n_jobs)
-            parts.append(replace(evaluated, codes=codes[mine]))
-        self.conformal_ = ConformalRows.joined(parts)
+        self.conformal_ = conformal_rows(self.model_, X, codes, groups, self.n_jobs)
         return self
 
     def predict_set(
@@ -168,7 +160,9 @@ class PartialAnswers:
         by: str = "all",
         allow_empty: bool = False,
     ) -> list[LabelArray]:
-        """Sets of classes that hold the true one with the given probability, after `calibrate_sets`.
+        """Sets of classes that hold the true one with the given probability.
+
+        The classifier was fitted with `prediction_sets`, or `calibrate_sets` was called.
 
         Parameters
         ----------
@@ -203,8 +197,8 @@ class PartialAnswers:
         return [self.classes_[codes] for codes in found]
 
     def predict_node(
-        self, X: Matrix, confidence: float | None = None, *, coverage: float | None = None
-    ) -> TreeAnswers:
+        self, X: Matrix, confidence: float | None = None, *, coverage: float | None = None, groups: int = 1
+    ) -> TreeAnswers | UnionAnswers:
         """Groups of classes, as deep in the tree as the evidence goes: a class, or all classes below a node.
 
         Parameters
@@ -215,21 +209,33 @@ class PartialAnswers:
             has it is the answer.
         coverage : float, optional
             In place of `confidence`: share of rows whose answer is to hold the true class, guaranteed as in
-            `predict_set`, after `calibrate_sets`.
+            `predict_set`, after `calibrate_sets` or with `prediction_sets`.
+        groups : int, default=1
+            More than one: the smallest union of at most so many groups (Mortier et al. 2025). Its time grows
+            with the square of the number of classes. With `coverage`, `calibrate_sets` or `prediction_sets`
+            must have been given as many.
 
         Returns
         -------
-        TreeAnswers
-            With ``names``, ``proba``, ``size`` and ``labels(row)``.
+        TreeAnswers, or UnionAnswers with several groups
+            With ``names``, ``proba``, ``size``, ``labels(row)`` and ``holds(y)``.
         """
         if (confidence is None) == (coverage is None):
             raise ValueError("Give either confidence or coverage.")
+        groups = check_whole(groups, "groups")
         if confidence is None:
-            threshold = self.conformal_.node_threshold(self._checked_coverage(coverage))
+            coverage = self._checked_coverage(coverage)
+            rows = self.conformal_
+            threshold = (
+                rows.node_threshold(coverage) if groups == 1 else rows.union_threshold(coverage, groups)
+            )
             confidence = float(np.nextafter(threshold, np.inf))  # groups must exceed it
         elif not 0 < confidence <= 1:
             raise ValueError(f"confidence must be a probability above 0 and up to 1, got {confidence!r}.")
-        return confident_nodes(self.model_, self.validated_rows(X), confidence, self.n_jobs)
+        X = self.validated_rows(X)
+        if groups > 1:
+            return confident_unions(self.model_, X, groups, confidence, self.n_jobs)
+        return confident_nodes(self.model_, X, confidence, self.n_jobs)
 
     def predict_at_depth(self, X: Matrix, depth: int) -> TreeAnswers:
         """The most probable group of classes of the tree cut at a depth.
@@ -253,6 +259,6 @@ class PartialAnswers:
         if not hasattr(self, "conformal_"):
             raise NotFittedError(
                 "Coverage needs rows that the classifier has not seen: call calibrate_sets(X, y) with some, "
-                "or calibrate_sets(X, y, cv=5) with the rows that it was fitted on."
+                "or fit it with prediction_sets=1, which uses the folds of its calibration."
             )
         return float(coverage)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
+from dichotomies.inference.search import TreeSearch
+
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.inference.fitted import FittedForest
-    from dichotomies.inference.search import TreeSearch
+    from dichotomies.inference.forest_search import ForestSearch
 
 #: Ways to find the most probable classes.
 SEARCHES = ("auto", "exact", "beam", "greedy")
@@ -66,7 +68,7 @@ def top_k(
 
     def answer(rows: slice) -> None:
         places, few = np.arange(X.shape[0])[rows], _take(X, rows)
-        if way is not None and model.external is not None:
+        if way is not None and way.needs_sum:
             places = places[~_certified(way, few, tolerance, out, rows)]
         elif way is not None:
             places = places[~_searched(way, few, {"beam": width, "greedy": k}.get(search), out, rows)]
@@ -82,14 +84,14 @@ def _take(X: Matrix, rows: slice) -> Matrix:
     return X if rows == slice(0, X.shape[0]) else X[rows]
 
 
-def _way(model: FittedForest, search: str, k: int, n_rows: int) -> TreeSearch | None:
+def _way(model: FittedForest, search: str, k: int, n_rows: int) -> TreeSearch | ForestSearch | None:
     """The search to use; None for the whole distribution."""
     if search not in SEARCHES:
         raise ValueError(f"search must be one of {SEARCHES}, got {search!r}.")
     if search == "auto":
-        pays = model.search is not None and model.external is None and model.search.pays(k, n_rows)
-        return model.search if pays else None
-    if search in ("beam", "greedy") and (model.search is None or model.external is not None):
+        way = model.search
+        return way if way is not None and not way.needs_sum and way.pays(k, n_rows) else None
+    if search in ("beam", "greedy") and (not isinstance(model.search, TreeSearch) or model.search.needs_sum):
         raise ValueError(
             f"search={search!r} needs one tree whose probabilities need no sum over all classes: set "
             "external_calibration=None, with an internal_calibration if wanted, or search='exact'."
@@ -97,10 +99,12 @@ def _way(model: FittedForest, search: str, k: int, n_rows: int) -> TreeSearch | 
     return model.search
 
 
-def _searched(search: TreeSearch, X: Matrix, width: int | None, out: TopK, rows: slice) -> BoolArray:
+def _searched(
+    search: TreeSearch | ForestSearch, X: Matrix, width: int | None, out: TopK, rows: slice
+) -> BoolArray:
     """Search, and return which rows were answered."""
     k = out.codes.shape[1]
-    found = search.best(X, k) if width is None else search.beam(X, k, width)
+    found = search.best(X, k) if width is None else search.beam(X, k, width)  # type: ignore[union-attr]
     out.codes[rows], out.proba[rows] = found.codes, np.exp(found.log_proba)
     out.lower[rows] = out.upper[rows] = out.proba[rows]
     out.n_visits[rows] = found.n_visits
@@ -108,7 +112,9 @@ def _searched(search: TreeSearch, X: Matrix, width: int | None, out: TopK, rows:
     return out.is_searched[rows]
 
 
-def _certified(search: TreeSearch, X: Matrix, tolerance: float, out: TopK, rows: slice) -> BoolArray:
+def _certified(
+    search: TreeSearch | ForestSearch, X: Matrix, tolerance: float, out: TopK, rows: slice
+) -> BoolArray:
     """Search under external calibration, and return which rows were answered within the tolerance."""
     found = search.certified(X, out.codes.shape[1], tolerance)
     out.codes[rows], out.lower[rows], out.upper[rows] = found.codes, found.lower, found.upper
@@ -161,7 +167,7 @@ def proba_of(model: FittedForest, X: Matrix, codes: IntArray, n_jobs: int | None
         if search is None:
             out[rows] = np.exp(np.take_along_axis(model.log_proba(_take(X, rows)), codes[rows], axis=1))
         else:
-            out[rows] = np.exp(search.log_proba_of(_take(X, rows), codes[rows]))
+            out[rows] = np.exp(search.log_proba_of(_take(X, rows), codes[rows])[0])
 
     model.in_chunks(X, answer, n_jobs)
     return out

@@ -9,6 +9,7 @@ import numpy as np
 from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._common.forking import FORK_GATE
 from dichotomies._common.parallel import run
+from dichotomies._common.progress import SHOWS_ANSWERS, Progress
 from dichotomies._kernels.compile import canonical, is_small
 from dichotomies._kernels.composition import path_sums, plain_seconds
 
@@ -82,13 +83,17 @@ def chunk_rows(width: int) -> int:
 
 
 def in_chunks(width: int, n_rows: int, work: Callable[[slice], None], n_jobs: int | None = None) -> None:
-    """Call `work` with the rows of each chunk, in any order and from several threads."""
+    """Call `work` with the rows of each chunk, in any order and from several threads.
+
+    Where the estimator is verbose, jobs of more than two seconds report their progress.
+    """
     if n_rows == 1:  # a service's request: limiting BLAS to one thread would take longer than the work
         with FORK_GATE:
             work(slice(0, 1))
     else:
         chunks = [(rows,) for rows in row_slices(n_rows, chunk_rows(width))]
-        run(work, chunks, n_jobs=n_jobs, shared_memory=True)
+        progress = Progress("predict", patience=2.0) if SHOWS_ANSWERS.get() else None
+        run(work, chunks, n_jobs=n_jobs, shared_memory=True, progress=progress)
 
 
 def for_each_chunk(

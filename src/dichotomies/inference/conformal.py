@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import Array
+from dichotomies.persistence.checks import Array, Optional
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
@@ -37,6 +37,7 @@ _ROWS_PER_CLUSTER = 150
     rank=Array("integer", "n_rows"),
     share=Array("float", "n_rows"),
     wrong_node=Array("float", "n_rows"),
+    wrong_union=Optional(Array("float", "n_rows", "n_groups"), may_be_missing=True),
 )
 @dataclass(frozen=True, eq=False)
 class ConformalRows:
@@ -55,6 +56,8 @@ class ConformalRows:
     wrong_node : (n_rows,)
         Probability of the first node without the true class, on the way down the likelier sides; 0 if all
         nodes hold it. An answer holds the true class if it stops before that node.
+    wrong_union : (n_rows, n_groups) or None
+        Greatest probability at which the smallest union of at most 1, 2, ... groups lacks the true class.
     """
 
     codes: IntArray
@@ -63,12 +66,13 @@ class ConformalRows:
     rank: IntArray
     share: FloatArray
     wrong_node: FloatArray
+    wrong_union: FloatArray | None = None
 
     @classmethod
     def joined(cls, parts: list[ConformalRows]) -> ConformalRows:
         """Rows of several parts, such as folds."""
-        names = [each.name for each in fields(cls)]
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        names = [each.name for each in fields(cls) if getattr(parts[0], each.name) is not None]
+        return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
     def scores(self, score: Score) -> FloatArray:
         """Scores of the true classes."""
@@ -111,6 +115,20 @@ class ConformalRows:
     def node_threshold(self, coverage: float) -> float:
         """Probability that nodes must exceed for the deepest such node to hold the true class as often."""
         return quantile(self.wrong_node, coverage)
+
+    def union_threshold(self, coverage: float, groups: int) -> float:
+        """Probability that unions must exceed for the smallest to hold the true class as often.
+
+        A union need not hold the smaller ones. Above its score a row's union holds the true class whatever
+        the probability, so the guarantee is that of split conformal prediction (Mortier et al. 2025).
+        """
+        n_groups = 0 if self.wrong_union is None else self.wrong_union.shape[1]
+        if self.wrong_union is None or groups > n_groups:
+            raise ValueError(
+                f"Unions of {groups} groups with a coverage need calibrate_sets(X, y, groups={groups}); "
+                f"it was called with {f'groups={n_groups}' if n_groups else 'no groups'}."
+            )
+        return quantile(self.wrong_union[:, groups - 1], coverage)
 
 
 def quantile(scores: FloatArray, coverage: float) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from dichotomies._kernels.composition import implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
 from dichotomies.inference.composition import class_log_proba, in_chunks
+from dichotomies.inference.forest_search import ForestSearch
 from dichotomies.inference.pooling import POOLINGS
 from dichotomies.inference.search import TreeSearch
 from dichotomies.learners.base import SCORER
@@ -88,10 +89,12 @@ class FittedForest:
         return ImpliedScorer(self.tree, replace(self, external=None))
 
     @cached_property
-    def search(self) -> TreeSearch | None:
-        """Search for the most probable classes; None for several trees, or calibrators without bounds."""
-        if len(self.forest.trees) > 1 or self.members:
+    def search(self) -> TreeSearch | ForestSearch | None:
+        """Search for the most probable classes; None for calibrators without bounds."""
+        if self.members:
             return None
+        if len(self.forest.trees) > 1:
+            return ForestSearch.of(self.forest, self.scorer, self.pooling, self.external)
         return TreeSearch.of(self.tree, self.scorer, self.external)
 
     # ------------------------------------------------------------------ class probabilities of a chunk

@@ -134,6 +134,36 @@ class JoinedScorer:
             check_value(SCORER, part, "a part", {"n_nodes": size, "n_features": names["n_features"]})
 
 
+@dataclass(frozen=True)
+class SomeNodes:
+    """Some nodes of a scorer, in an order of their own."""
+
+    scorer: Scorer
+    nodes: IntArray
+
+    def log_odds(self, X: Matrix) -> FloatArray:
+        """Log-odds of going left for each row at each of the nodes."""
+        return self.scorer.log_odds(X)[:, self.nodes]
+
+    def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
+        return self.scorer.pair_log_odds(X, rows, self.nodes[nodes])
+
+
+def some_nodes(scorer: Any, nodes: IntArray) -> Scorer:
+    """Some nodes of a scorer; of linear and Gaussian nodes, again a scorer of that kind."""
+    parts: Sequence[Any] = scorer.parts if isinstance(scorer, JoinedScorer) else [scorer]
+    if all(isinstance(part, CalibratedScorer) and part.bound == parts[0].bound for part in parts):
+        inner = JoinedScorer([part.scorer for part in parts], [len(part.maps) for part in parts])
+        maps = ScoreMaps.gathered([part.maps for part in parts], nodes)
+        return CalibratedScorer(some_nodes(inner, nodes), maps, parts[0].bound)
+    kind = type(parts[0])
+    if hasattr(kind, "gathered") and all(type(part) is kind for part in parts):
+        taken: Scorer = kind.gathered(parts, nodes)
+        return taken
+    return SomeNodes(scorer, nodes)
+
+
 def base_scorers(scorer: Any) -> list[Any]:
     """The learners' own scorers underneath."""
     if isinstance(scorer, AveragedScorer):

@@ -15,14 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import log_expit, logsumexp
 
-from dichotomies._kernels.compile import canonical, is_small
-from dichotomies._kernels.score_maps import FARTHEST
-from dichotomies._kernels.search.best_first import Maps, Ranking, best_first, empty_queue
-from dichotomies._kernels.search.node_scores import SparseNodes, empty_room
-from dichotomies.calibrators.binary import ScoreMaps
+from dichotomies._kernels.search.best_first import Ranking
+from dichotomies._kernels.search.paths import Paths
 from dichotomies.calibrators.multiclass import LOWEST
+from dichotomies.inference.compiled_search import CompiledSearch, is_compiled
 from dichotomies.inference.frontier import Frontier
-from dichotomies.inference.scorers import CalibratedScorer
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
@@ -112,47 +109,49 @@ class TreeSearch:
         )
 
     @cached_property
-    def _fused(self) -> tuple[Any, ...] | None:
-        """Scorer, nodes, maps and children as the kernel takes them; None if it cannot score such nodes."""
-        scorer = self._node_scorer
-        if not hasattr(scorer, "search_nodes"):
+    def _compiled(self) -> CompiledSearch | None:
+        """The search in one compiled loop; None if it cannot score such nodes."""
+        if not is_compiled(self.scorer):
             return None
-        if isinstance(self.scorer, CalibratedScorer):
-            maps = Maps(*self.scorer.maps.flat, min(float(self.scorer.bound), FARTHEST))
-        else:
-            maps = Maps(*ScoreMaps.identity(self.tree.n_nodes).flat, np.inf)
-        nodes = scorer.search_nodes(self.tree)
-        return scorer, *map(canonical, (nodes, maps, *self._children, self.ranking))
+        return CompiledSearch.of(self.tree, self.scorer, self._children, self.ranking, self._paths)
+
+    @property
+    def needs_sum(self) -> bool:
+        """True if probabilities need a sum over all classes."""
+        return self.ranking.floor > -np.inf
 
     def pays(self, k: int, n_rows: int) -> bool:
         """Decide by sizes whether searching for `k` classes takes less time than evaluating every node."""
         n_visits = (k + 2) * self.tree.mean_depth
-        is_fused = hasattr(self._node_scorer, "search_nodes")
-        cost = _COST_OF_VISIT if is_fused else _COST_OF_VISIT * n_rows
+        cost = _COST_OF_VISIT if is_compiled(self.scorer) else _COST_OF_VISIT * n_rows
         return cost * n_visits < self.tree.n_nodes
 
-    @property
-    def _node_scorer(self) -> Any:
-        """Scorer without internal calibration."""
-        return self.scorer.scorer if isinstance(self.scorer, CalibratedScorer) else self.scorer
+    def log_proba_of(self, X: Matrix, codes: IntArray) -> tuple[FloatArray, IntArray]:
+        """Log-probabilities of given classes (n_rows, m) by the nodes on their paths, and visits of each row.
 
-    def log_proba_of(self, X: Matrix, codes: IntArray) -> FloatArray:
-        """Log-probabilities of given classes (n_rows, m) of each row, by the nodes on their paths."""
-        n_rows, m = codes.shape
+        Minus infinity for codes of -1.
+        """
+        rows = None if self._compiled is None else self._compiled.rows(X)
+        if self._compiled is not None and rows is not None:
+            return self._compiled.log_proba_of(rows, codes)
+        out, (row, column) = np.full(codes.shape, -np.inf), np.nonzero(codes >= 0)
+        wanted = codes[row, column]
         nodes, goes_left, offsets = self._paths
-        size = (offsets[1:] - offsets[:-1])[codes.ravel()]
+        size = (offsets[1:] - offsets[:-1])[wanted]
         ends = np.cumsum(size)
-        place = np.repeat(offsets[codes.ravel()] - (ends - size), size) + np.arange(ends[-1] if m else 0)
-        row = np.repeat(np.repeat(np.arange(n_rows), m), size)
-        different, which = np.unique(row * self.tree.n_nodes + nodes[place], return_inverse=True)
-        s = self.scorer.pair_log_odds(X, *np.divmod(different, self.tree.n_nodes))[which]
+        place = np.repeat(offsets[wanted] - (ends - size), size) + np.arange(size.sum())
+        different, which = np.unique(
+            np.repeat(row, size) * self.tree.n_nodes + nodes[place], return_inverse=True
+        )
+        row_of, node_of = np.divmod(different, self.tree.n_nodes)
+        s = self.scorer.pair_log_odds(X, row_of, node_of)[which]
         steps = log_expit(np.where(goes_left[place], s, -s))
-        sums = np.bincount(np.repeat(np.arange(n_rows * m), size), steps, n_rows * m).astype(np.float64)
-        return sums.reshape(n_rows, m)
+        out[row, column] = np.bincount(np.repeat(np.arange(len(row)), size), steps, len(row))
+        return out, np.bincount(row_of, minlength=len(codes))
 
     @cached_property
-    def _paths(self) -> tuple[IntArray, BoolArray, IntArray]:
-        """Nodes above every class, whether the class is on their left, and where each class's begin."""
+    def _paths(self) -> Paths:
+        """Way from the root to each class."""
         nodes, leaves, goes_left = [], [], []
         leaf = np.arange(self.tree.n_classes)
         at = np.zeros(len(leaf), dtype=np.intp)  # ancestor of each leaf, a level at a time
@@ -166,27 +165,21 @@ class TreeSearch:
         codes = self.tree.leaf_order[np.concatenate(leaves)]
         order = np.argsort(codes, kind="stable")
         offsets = np.searchsorted(codes[order], np.arange(self.tree.n_classes + 1))
-        return np.concatenate(nodes)[order], np.concatenate(goes_left)[order], offsets
+        return Paths(np.concatenate(nodes)[order], np.concatenate(goes_left)[order], offsets)
 
     def best(self, X: Matrix, k: int, least: float = -np.inf) -> Found:
         """Find the `k` highest ranking classes, or those of rank `least` and above if they are fewer.
 
         Classes of equal rank are in the order of their codes.
         """
-        rows = None if self._fused is None else self._fused[0].search_rows(X)
-        if self._fused is None or rows is None:
+        rows = None if self._compiled is None else self._compiled.rows(X)
+        if self._compiled is None or rows is None:
             frontier = self._frontier(X)
             frontier.best(k, least)
             return Found(*frontier.classes(k, least), frontier.n_visits)
-        nodes, *model = self._fused[1:]
-        n_rows, n_nodes = X.shape[0], self.tree.n_nodes
-        codes, n_visits = np.empty((n_rows, k), dtype=np.intp), np.empty(n_rows, dtype=np.intp)
-        found = Found(codes, np.empty((n_rows, k)), n_visits)
-        room = empty_room(n_nodes, _most_entries(nodes, rows) if isinstance(nodes, SparseNodes) else 0)
-        small = is_small(n_rows, 1e-4 * n_rows * min(n_nodes, 20 * k), is_answer=True)
-        # the model's arrays are canonical already, which would take long to find out for every request
-        search = best_first.when(True) if small else best_first.compiled
-        search(canonical(rows), nodes, *model, least, empty_queue(n_nodes), room, *found)  # type: ignore[call-arg]
+        codes, n_visits = np.empty((X.shape[0], k), dtype=np.intp), np.empty(X.shape[0], dtype=np.intp)
+        found = Found(codes, np.empty((X.shape[0], k)), n_visits)
+        self._compiled.best(rows, k, least, found)
         return found
 
     def beam(self, X: Matrix, k: int, width: int) -> Found:
@@ -237,10 +230,3 @@ class TreeSearch:
 
     def _frontier(self, X: Matrix) -> Frontier:
         return Frontier(self.scorer, *self._children, self.ranking, X)
-
-
-def _most_entries(nodes: SparseNodes, rows: tuple[Any, ...]) -> int:
-    """Greatest number of entries that the features of a row have together."""
-    _, indices, indptr = rows
-    total = np.concatenate([[0], np.cumsum(nodes.offsets[indices + 1] - nodes.offsets[indices])])
-    return int(np.diff(total[indptr]).max(initial=0))

@@ -9,34 +9,39 @@ import numpy as np
 from dichotomies.inference.answers import above
 from dichotomies.inference.conformal import ConformalRows, row_share
 from dichotomies.inference.tree_answers import TreeAnswers, descend, first_without, node_masses
+from dichotomies.inference.unions import wrong_unions
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray, Matrix
     from dichotomies.inference.conformal import Score
     from dichotomies.inference.fitted import FittedForest
+    from dichotomies.tree import ClassTree
 
 
 def conformal_rows(
-    model: FittedForest, X: Matrix, codes: IntArray, n_jobs: int | None = None
+    model: FittedForest, X: Matrix, codes: IntArray, groups: int | None = None, n_jobs: int | None = None
 ) -> ConformalRows:
-    """Evaluate a model on rows that it has not seen."""
-    n_rows = X.shape[0]
-    log_proba, mass_above, share, wrong_node = np.empty((4, n_rows))
-    rank = np.empty(n_rows, dtype=np.intp)
-    leaf = model.tree.leaf_position[codes]
+    """Evaluate a model on rows that it has not seen; with unions of up to `groups` groups of the tree."""
+    parts: dict[int, ConformalRows] = {}
 
     def evaluate(rows: slice) -> None:
-        whole = model.log_proba(X[rows])
-        own = whole[np.arange(len(whole)), codes[rows]]
-        order = np.arange(model.n_classes) < codes[rows, None]
-        is_above = (whole > own[:, None]) | ((whole == own[:, None]) & order)
-        proba = np.exp(whole)
-        log_proba[rows], rank[rows] = own, is_above.sum(axis=1)
-        mass_above[rows], share[rows] = np.where(is_above, proba, 0.0).sum(axis=1), row_share(whole)
-        wrong_node[rows] = first_without(model.tree, node_masses(model.tree, proba), leaf[rows])
+        parts[rows.start] = evaluated(model.tree, model.log_proba(X[rows]), codes[rows], groups)
 
     model.in_chunks(X, evaluate, n_jobs)
-    return ConformalRows(codes, log_proba, mass_above, rank, share, wrong_node)
+    return ConformalRows.joined([parts[begin] for begin in sorted(parts)])
+
+
+def evaluated(tree: ClassTree, whole: FloatArray, codes: IntArray, groups: int | None) -> ConformalRows:
+    """Scores of the true classes `codes` (n_rows,), given all log-probabilities (n_rows, n_classes)."""
+    own, leaf = whole[np.arange(len(whole)), codes], tree.leaf_position[codes]
+    order = np.arange(whole.shape[1]) < codes[:, None]
+    is_above = (whole > own[:, None]) | ((whole == own[:, None]) & order)
+    proba = np.exp(whole)
+    mass_above = np.where(is_above, proba, 0.0).sum(axis=1)
+    wrong_node = first_without(tree, node_masses(tree, proba), leaf)
+    wrong_union = None if groups is None else wrong_unions(tree, proba, leaf, groups)
+    rank = is_above.sum(axis=1)
+    return ConformalRows(codes, own, mass_above, rank, row_share(whole), wrong_node, wrong_union)
 
 
 def sets(

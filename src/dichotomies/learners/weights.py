@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dichotomies._common.chunks import rows_within
+from dichotomies._common.gathering import gather
 from dichotomies._kernels.compile import csr_arrays, is_small
 from dichotomies._kernels.search.node_scores import DenseNodes, SparseNodes
 from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products
@@ -17,6 +18,8 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Offsets
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.tree import ClassTree
 
@@ -45,6 +48,12 @@ class DenseWeights:
     weights: FloatArray
     intercept: FloatArray
     is_trained: BoolArray
+
+    @classmethod
+    def gathered(cls, parts: Sequence[DenseWeights], nodes: IntArray) -> DenseWeights:
+        """Take nodes of several parts, which are numbered one after the other."""
+        names = "weights", "intercept", "is_trained"
+        return cls(*(gather([getattr(part, name) for part in parts], nodes) for name in names))
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row at each node: one matrix product."""
@@ -103,6 +112,27 @@ class SparseWeights:
     feature_offsets: IntArray
     node: IntArray
     value: FloatArray
+
+    @classmethod
+    def gathered(cls, parts: Sequence[SparseWeights], nodes: IntArray) -> SparseWeights:
+        """Take nodes of several parts, which are numbered one after the other."""
+        intercept, background, is_trained = (
+            gather([getattr(part, name) for part in parts], nodes)
+            for name in ("intercept", "background", "is_trained")
+        )
+        n_nodes = np.cumsum([0, *(len(part.intercept) for part in parts)])
+        wanted = np.full(n_nodes[-1], -1)
+        wanted[nodes] = np.arange(len(nodes))
+        node = np.concatenate([wanted[b + part.node] for b, part in zip(n_nodes, parts, strict=False)])
+        n_features = len(parts[0].feature_offsets) - 1
+        feature = np.concatenate(
+            [np.repeat(np.arange(n_features), np.diff(part.feature_offsets)) for part in parts]
+        )
+        value, kept = np.concatenate([part.value for part in parts]), node >= 0
+        entries = csr_array((value[kept], (feature[kept], node[kept])), (n_features, len(nodes)))
+        entries.sort_indices()
+        indptr, indices = entries.indptr.astype(np.intp), entries.indices.astype(np.intp)
+        return cls(intercept, background, is_trained, indptr, indices, entries.data)
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row at each node: one sparse product."""
@@ -170,9 +200,11 @@ def _entries_along(tree: ClassTree, weights: SparseWeights) -> SparseNodes:
         key, value = np.append(key, missing)[order], np.append(value, np.zeros(len(missing)))[order]
     end_of_left = key + (tree.split - tree.start)[by_place[key % n_nodes]]
     n_left = np.searchsorted(key, end_of_left) - np.arange(1, len(key) + 1)
-    offsets = np.searchsorted(key, np.arange(n_features + 1) * n_nodes)
-    entries = np.column_stack([value, n_left]).ravel()
-    return SparseNodes(weights.intercept, weights.background, offsets, entries)
+    offsets = np.searchsorted(key, np.arange(n_features + 1) * n_nodes).astype(np.uint64)
+    entries = np.empty((len(key), 2))
+    entries[:, 0], entries.view(np.uint64)[:, 1] = value, n_left
+    flat = entries.ravel()
+    return SparseNodes(weights.intercept, weights.background, offsets, flat, flat.view(np.uint64))
 
 
 def _by_place(weights: SparseWeights, place: IntArray) -> tuple[IntArray, FloatArray]:

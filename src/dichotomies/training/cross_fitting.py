@@ -148,7 +148,7 @@ def wanted_by(plan: Plan) -> Wanted:
     """Results of cross-fitting that the plan needs, or the choice of its calibration."""
     if plan.chooses:
         return Wanted.SCORES | Wanted.MEMBERS | Wanted.FULL
-    wanted = Wanted.MEMBERS if plan.calibrates_outside else Wanted(0)
+    wanted = Wanted.MEMBERS if plan.calibrates_outside or plan.prediction_sets else Wanted(0)
     if plan.internal_calibration is None:
         return wanted | Wanted.FULL
     return wanted | Wanted.SCORES | (Wanted.MEMBERS if plan.average_folds else Wanted.FULL)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Class log-probabilities kept for fitting external calibrators; beyond this, a sample of the rows.
 _CALIBRATION_BYTES = 2**30
 #: Folds of the rows that calibrators are fitted on, where one is fitted behind another.
-_CALIBRATION_FOLDS = 3
+CALIBRATION_FOLDS = 3
 
 
 class Unseen(NamedTuple):
@@ -66,11 +66,11 @@ def fit_external(plan: Plan, fitted: FittedForest, rows: Rows, unseen: Sequence[
     fitted = replace(fitted, members=members)
     if plan.external_calibration is None or len(sample) == 0:
         return fitted
-    pooled = _pooled_out_of_fold(plan.member_calibration, plan.pooling, sample, by_tree)
+    pooled = pooled_out_of_fold(plan.member_calibration, plan.pooling, sample, by_tree)
     return replace(fitted, external=fit_calibrator(plan.external_calibration, sample, pooled))
 
 
-def _pooled_out_of_fold(
+def pooled_out_of_fold(
     calibrator: MulticlassCalibrator, pooling: str, sample: Rows, by_tree: FloatArray
 ) -> FloatArray:
     """Pool of the trees' probabilities, calibrated without the row's fold, (n_rows, n_classes).
@@ -78,7 +78,7 @@ def _pooled_out_of_fold(
     The calibrator of the pool is fitted behind those of the trees, which look better than they are on the
     rows that they were fitted on.
     """
-    fold = fold_of_rows(sample.codes, _CALIBRATION_FOLDS, np.random.RandomState(0))
+    fold = fold_of_rows(sample.codes, CALIBRATION_FOLDS, np.random.RandomState(0))
     pooled = np.empty((len(sample), by_tree.shape[-1]))
     for f in range(int(fold.max()) + 1):
         inside, outside = np.flatnonzero(fold == f), np.flatnonzero(fold != f)

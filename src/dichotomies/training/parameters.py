@@ -179,6 +179,20 @@ class TreeParameters:
         the last row of a class: quicker, and worse.""",
         Option("calibration_size", "Rows held out for external calibration, or cross-fit.", "SHARE"),
     )
+    prediction_sets: int = parameter(
+        0,
+        "int",
+        """Prepare `predict_set` and `predict_node` with a coverage, on the folds that calibration has anyway
+        (cross-conformal): 1 for sets and single groups of the tree, more for unions of up to so many groups.
+        0 leaves that to `calibrate_sets`.""",
+        Option(
+            "sets",
+            "Prepare sets of labels with a coverage, and unions of up to so many groups.",
+            "GROUPS",
+            int,
+            least=1,
+        ),
+    )
     learner: Any = parameter(
         "auto",
         "str",
@@ -204,7 +218,9 @@ class TreeParameters:
         """Seed of trees, features, samples and folds, and of every ``random_state`` parameter of `estimator`
         and its parts that is None.""",
     )
-    verbose: bool | int = parameter(0, "bool or int", "Report progress on stderr.")
+    verbose: bool | int = parameter(
+        0, "bool or int", "Report the progress of training, and of predictions that take long, on stderr."
+    )
 
 
 @dataclass(eq=False, repr=False)

@@ -79,7 +79,7 @@ class Plan(EnsembleParameters):
     def uses_folds(self) -> bool:
         """True if nodes are trained on folds."""
         crosses_outside = self.calibrates_outside and self.calibration_size == "cross-fit"
-        return self.internal_calibration is not None or crosses_outside
+        return self.internal_calibration is not None or crosses_outside or self.prediction_sets > 0
 
 
 def names_estimator(given: TreeParameters) -> bool:
@@ -156,6 +156,7 @@ _CHECKS = {
     "cv": _folds,
     "calibrated_nodes": _nodes,
     "calibration_size": _calibration_size,
+    "prediction_sets": lambda value: 0 if value in (0, None) else check_whole(value, "prediction_sets"),
     "n_estimators": lambda value: check_whole(value, "n_estimators"),
     "max_features": _share,
     "pooling": check_pooling,

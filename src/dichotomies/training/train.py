@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from dichotomies.inference.scorers import JoinedScorer
 from dichotomies.rows import NodeTask
 from dichotomies.rows.folds import fold_count, fold_of_rows, hold_out
 from dichotomies.training.choice import choose, given, settled
+from dichotomies.training.conformal import conformal_scores
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, calibration_sample, fit_external
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray
+    from dichotomies.inference.conformal import ConformalRows
     from dichotomies.learners import Scorer
     from dichotomies.rows import Rows
     from dichotomies.training.choice import Calibration
@@ -31,7 +33,15 @@ if TYPE_CHECKING:
 _FEWEST_ROWS = 4
 
 
-def train(plan: Plan, forest: Forest, rows: Rows, context: Context) -> tuple[FittedForest, Calibration]:
+class Trained(NamedTuple):
+    """A model, its calibration, and scores for prediction sets if they are planned."""
+
+    model: FittedForest
+    calibration: Calibration
+    conformal: ConformalRows | None = None
+
+
+def train(plan: Plan, forest: Forest, rows: Rows, context: Context) -> Trained:
     """Train the nodes of one tree or several, and calibrate as planned, or as is best."""
     if plan.cv == "auto":
         plan = replace(plan, cv=fold_count(len(rows), rows.n_classes, is_quick=plan.learner.is_quick))
@@ -54,13 +64,11 @@ def _tasks(plan: Plan, forest: Forest, rows: Rows, rng: Any) -> list[NodeTask]:
     return tasks
 
 
-def _fit(
-    plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], context: Context
-) -> tuple[FittedForest, Calibration]:
+def _fit(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], context: Context) -> Trained:
     """Train on all rows; calibrate on scores of models trained on the other folds."""
     if not plan.uses_folds:
         scorer = _joined(tasks, [plan.learner.fit(task, titled) for task, titled in _each(tasks, context)])
-        return FittedForest(forest, scorer, plan.pooling), given(plan)
+        return Trained(FittedForest(forest, scorer, plan.pooling), given(plan))
     tasks = _in_folds(plan, tasks, context.rng)
     rows = replace(rows, fold=tasks[0].rows.fold)
     wanted = wanted_by(plan)
@@ -72,9 +80,10 @@ def _fit(
         crossed = [replace(each, plan=plan) for each in crossed]
     scorer = _joined(tasks, [each.final_scorer() for each in crossed])
     fitted = FittedForest(forest, scorer, plan.pooling)
-    if plan.calibrates_outside and not unseen:
+    if (plan.calibrates_outside or plan.prediction_sets) and not unseen:
         unseen = _unseen(plan, forest, rows, tasks, crossed, context.rng)
-    return fit_external(plan, fitted, rows, unseen), calibration
+    fitted = fit_external(plan, fitted, rows, unseen)
+    return Trained(fitted, calibration, conformal_scores(plan, fitted, rows, unseen))
 
 
 def _unseen(
@@ -93,18 +102,18 @@ def _unseen(
     return unseen
 
 
-def _held_out(
-    plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], context: Context
-) -> tuple[FittedForest, Calibration]:
+def _held_out(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], context: Context) -> Trained:
     """Calibrate outside on rows that the nodes are not trained on."""
     held = _rows_to_hold_out(rows, plan.calibration_size, context.rng)
     kept = np.flatnonzero(~held)
-    inside = replace(plan, external_calibration=None, member_calibration=None)
+    inside = replace(plan, external_calibration=None, member_calibration=None, prediction_sets=0)
     tasks = _on(tasks, lambda sample: sample.take(kept))
-    fitted, calibration = _fit(inside, forest, rows.take(kept), tasks, context)
+    inner, calibration, _ = _fit(inside, forest, rows.take(kept), tasks, context)
     sample = calibration_sample(plan, forest, rows, np.flatnonzero(held), context.rng)
-    fitted = fit_external(plan, fitted, rows, [Unseen(sample, fitted, rows.features_of(sample))])
-    return settled(plan, fitted, calibration, len(sample))
+    unseen = [Unseen(sample, inner, rows.features_of(sample))]
+    fitted = fit_external(plan, inner, rows, unseen)
+    conformal = conformal_scores(plan, fitted, rows, unseen)
+    return Trained(*settled(plan, fitted, calibration, len(sample)), conformal)
 
 
 def _rows_to_hold_out(rows: Rows, share: Any, rng: Any) -> BoolArray:

@@ -87,6 +87,34 @@ class Forest:
         n_before = int(self.place[:t].max(initial=-1)) + 1
         return np.flatnonzero(self.place[t] >= n_before)
 
+    def oriented(self, t: int) -> tuple[ClassTree, IntArray]:
+        """A tree with the sides of its nodes as at their first occurrence, and its distinct nodes in order.
+
+        The left side of node k of that tree is the left side of distinct node ``nodes[k]``.
+        """
+        tree, is_exchanged = self.trees[t], self.is_exchanged[t]
+        if not is_exchanged.any():
+            return tree, self.place[t]
+        n_left, n_right = tree.split - tree.start, tree.stop - tree.split
+        start = np.zeros(tree.n_nodes, dtype=np.intp)
+        position = np.empty(tree.n_classes, dtype=np.intp)  # of each leaf, in the new order
+        for k in range(tree.n_nodes):  # parents come first
+            begins = (
+                start[k] + (n_right[k] if is_exchanged[k] else 0),
+                start[k] + (0 if is_exchanged[k] else n_left[k]),
+            )
+            for child, begin in zip((tree.left[k], tree.right[k]), begins, strict=True):
+                if child >= 0:
+                    start[child] = begin
+                else:
+                    position[~child] = begin
+        split = start + np.where(is_exchanged, n_right, n_left)
+        node_at = np.empty(tree.n_classes, dtype=np.intp)
+        node_at[split] = np.arange(tree.n_nodes)
+        leaves = tree.leaf_labels[np.argsort(position)]
+        turned = ClassTree(leaves, tree.depth[node_at[1:]], tree.classes)
+        return turned, self.place[t][node_at[turned.split]]
+
     def log_odds_of_tree(self, t: int, log_odds: FloatArray) -> FloatArray:
         """Return the log-odds at a tree's nodes, given those at all distinct nodes."""
         if len(self.trees) == 1:

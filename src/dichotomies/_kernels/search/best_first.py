@@ -11,25 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dichotomies._kernels.compile import kernel
-from dichotomies._kernels.score_maps import AFFINE, apply_one
+from dichotomies._kernels.score_maps import AFFINE
 from dichotomies._kernels.search.node_scores import node_score
+from dichotomies._kernels.search.visits import log_likelier, mapped
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies._kernels.search.node_scores import Room
-
-
-class Maps(NamedTuple):
-    """Calibrating maps of the nodes, as in `ScoreMaps`; scores are first clipped to ``[-bound, bound]``."""
-
-    kinds: npt.NDArray[np.int8]
-    parameters: FloatArray
-    knot_offsets: IntArray
-    knots: FloatArray
-    probabilities: FloatArray
-    bound: float
+    from dichotomies._kernels.search.visits import Reached, SearchedTree
 
 
 class Ranking(NamedTuple):
@@ -43,6 +32,7 @@ class Ranking(NamedTuple):
     slope, bias : (n_nodes + n_classes,)
         Of the nodes, then of the classes, the last class first: ``slope[~code]`` is that of a class.
     floor : float
+        Minus infinity if slopes are 1 and biases 0.
     """
 
     slope: FloatArray
@@ -50,34 +40,22 @@ class Ranking(NamedTuple):
     floor: float
 
 
-class Queue(NamedTuple):
-    """Nodes and classes that were reached, and a heap of those not yet taken; all (2 * n_nodes + 1,).
+class Heap(NamedTuple):
+    """A heap of what was reached and not yet taken; both (2 * n_nodes + 1,).
 
     Attributes
     ----------
     rank, number
-        Ranks in the order of the heap, the highest first, and whose they are: nodes and classes are numbered
-        as they are reached.
-    item
-        By number: a node, or ``~code`` of a class.
-    reach
-        By number: the log-probability.
-    above
-        By number: the visit to the parent.
+        Ranks, the highest first, and whose they are, see `Reached`.
     """
 
     rank: FloatArray
     number: IntArray
-    item: IntArray
-    reach: FloatArray
-    above: IntArray
 
 
-def empty_queue(n_nodes: int) -> Queue:
+def empty_heap(n_nodes: int) -> Heap:
     """Allocate memory that can hold the whole tree."""
-    number, item, above = np.empty((3, 2 * n_nodes + 1), np.int64)
-    rank, reach = np.empty((2, 2 * n_nodes + 1))
-    return Queue(rank, number, item, reach, above)
+    return Heap(np.empty(2 * n_nodes + 1), np.empty(2 * n_nodes + 1, np.int64))
 
 
 @kernel
@@ -123,25 +101,14 @@ def sift_up(
     ranks[place], numbers[place] = rank, number
 
 
-@kernel
-def mapped(maps: Maps, k: int, score: float) -> float:
-    """Apply the map of a node."""
-    one = np.array([score])
-    own = slice(maps.knot_offsets[k], maps.knot_offsets[k + 1])
-    apply_one(maps.kinds[k], maps.parameters[k], maps.knots[own], maps.probabilities[own], one)
-    return float(one[0])
-
-
 @kernel(seconds=6)
 def best_first(
     rows: Any,
-    nodes: Any,
-    maps: Maps,
-    left: IntArray,
-    right: IntArray,
+    tree: SearchedTree,
     ranking: Ranking,
     least: float,
-    queue: Queue,
+    reached: Reached,
+    heap: Heap,
     room: Room,
     codes: IntArray,
     log_proba: FloatArray,
@@ -153,24 +120,24 @@ def best_first(
     ----------
     rows : tuple
         The arrays of a CSR matrix, or one dense array; see `node_score`.
-    nodes : SparseNodes, DenseNodes or QuadraticNodes
-    left, right : (n_nodes,)
-        Child node, or ``~code`` of a class.
     least : float
         Lowest rank of interest.
-    queue, room
+    reached, heap, room
         Memory.
     codes, log_proba : (n_rows, k)
         Written; -1 and minus infinity where there is no class of rank `least` or above.
     n_visits : (n_rows,)
         Written: the number of nodes evaluated.
     """
-    ranks, numbers, items, reaches, aboves = queue
+    nodes, maps, left, right = tree
+    kinds, parameters, bound, has_maps = maps.kinds, maps.parameters, maps.bound, len(maps.kinds) > 0
+    ranks, numbers = heap
+    items, reaches = reached
     slope, bias, floor = ranking
-    kinds, parameters, bound = maps.kinds, maps.parameters, maps.bound
+    is_ranked = floor > -np.inf
+    items[0], reaches[0] = 0, 0.0
     for i in range(len(codes)):
-        ranks[0], numbers[0] = slope[0] * max(0.0, floor) + bias[0], 0
-        items[0], reaches[0], aboves[0] = 0, 0.0, -1
+        ranks[0], numbers[0] = slope[0] * 0.0 + bias[0], 0
         size, visit, n_found = 1, 0, 0
         while size > 0 and n_found < codes.shape[1] and ranks[0] >= least:
             taken = numbers[0]
@@ -181,17 +148,18 @@ def best_first(
                 size -= 1
                 sift_down(ranks, numbers, items, size, ranks[size], numbers[size])
                 continue
-            # children are reached in pairs, the left one first
-            s = node_score(rows, nodes, i, k, visit, aboves[taken], taken % 2 == 1, room)
-            s = min(max(s, -bound), bound)
-            s = parameters[k, 0] * s + parameters[k, 1] if kinds[k] == AFFINE else mapped(maps, k, s)
-            likelier = reach - np.log(1.0 + np.exp(-np.abs(s)))
+            s = node_score(rows, nodes, i, k, taken, visit, (left[k] >= 0, right[k] >= 0), room)
+            if has_maps:
+                s = min(max(s, -bound), bound)
+                s = parameters[k, 0] * s + parameters[k, 1] if kinds[k] == AFFINE else mapped(maps, k, s)
+            likelier = reach + log_likelier(s)
             a, b = 2 * visit + 1, 2 * visit + 2
             items[a], items[b] = left[k], right[k]
             reaches[a], reaches[b] = likelier + min(s, 0.0), likelier - max(s, 0.0)
-            aboves[a] = aboves[b] = visit
-            rank_a = slope[left[k]] * max(reaches[a], floor) + bias[left[k]]
-            rank_b = slope[right[k]] * max(reaches[b], floor) + bias[right[k]]
+            rank_a, rank_b = reaches[a], reaches[b]
+            if is_ranked:
+                rank_a = slope[left[k]] * max(rank_a, floor) + bias[left[k]]
+                rank_b = slope[right[k]] * max(rank_b, floor) + bias[right[k]]
             if rank_a < rank_b:
                 a, b, rank_a, rank_b = b, a, rank_b, rank_a
             sift_down(ranks, numbers, items, size, rank_a, a)  # the likelier one is often the next

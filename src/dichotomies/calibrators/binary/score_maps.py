@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.gathering import gather
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import (
     AFFINE,
@@ -22,6 +23,8 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Offsets, expect
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
@@ -156,18 +159,26 @@ class ScoreMaps:
 
     def where(self, chosen: BoolArray, other: ScoreMaps) -> ScoreMaps:
         """Return map k of self if chosen[k], else map k of the other."""
-        chosen = np.asarray(chosen, dtype=bool)
-        sizes = np.where(chosen, np.diff(self.knot_offsets), np.diff(other.knot_offsets))
+        own = np.arange(len(self))
+        return ScoreMaps.gathered([self, other], np.where(chosen, own, own + len(self)))
+
+    @classmethod
+    def gathered(cls, parts: Sequence[ScoreMaps], places: IntArray) -> ScoreMaps:
+        """Take maps of several parts, which are numbered one after the other."""
+        arrays = [(part.kinds, part.parameters, part.names, np.diff(part.knot_offsets)) for part in parts]
+        kinds, parameters, names, sizes = (gather(each, places) for each in zip(*arrays, strict=True))
+        begin = np.cumsum([0, *(len(part.knot_scores) for part in parts)])
+        starts = gather([b + part.knot_offsets[:-1] for b, part in zip(begin, parts, strict=False)], places)
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-        starts = np.where(chosen, self.knot_offsets[:-1], other.knot_offsets[:-1] + len(self.knot_scores))
         source = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return ScoreMaps(
-            np.where(chosen, self.kinds, other.kinds),
-            np.where(chosen[:, None], self.parameters, other.parameters),
+        knots = gather([part.knot_scores for part in parts], source)
+        return cls(
+            kinds,
+            parameters,
             offsets,
-            np.concatenate([self.knot_scores, other.knot_scores])[source],
-            np.concatenate([self.knot_probabilities, other.knot_probabilities])[source],
-            np.where(chosen, self.names, other.names),
+            knots,
+            gather([part.knot_probabilities for part in parts], source),
+            names,
         )
 
     def identity_where_empty(self, segments: Segments) -> ScoreMaps:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.gathering import gather
 from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.naive_bayes import gaussian as kernels
@@ -20,6 +21,8 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups
@@ -85,6 +88,13 @@ class GaussianNodes:
     constant: FloatArray
     is_trained: BoolArray
     shift: FloatArray
+
+    @classmethod
+    def gathered(cls, parts: Sequence[GaussianNodes], nodes: IntArray) -> GaussianNodes:
+        """Take nodes of several parts, which are numbered one after the other."""
+        names = "center", "square", "linear", "constant", "is_trained"
+        taken = {name: gather([getattr(part, name) for part in parts], nodes) for name in names}
+        return cls(**taken, shift=parts[0].shift)
 
     @property
     def scores(self) -> Quadratic:

@@ -1,0 +1,33 @@
+"""Entries of several arrays that follow one another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from dichotomies._common.typing import IntArray
+
+
+def gather(arrays: Sequence[npt.NDArray[Any]], places: IntArray) -> npt.NDArray[Any]:
+    """Take entries of the arrays, one after the other, without joining them first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies._common.gathering import gather
+    >>> gather([np.array([5, 6]), np.array([7, 8, 9])], np.array([4, 0, 2]))
+    array([9, 5, 7])
+    """
+    out = np.empty((len(places), *arrays[0].shape[1:]), dtype=np.result_type(*arrays))
+    begin = 0
+    for array in arrays:
+        mine = (begin <= places) & (places < begin + len(array))
+        out[mine] = array[places[mine] - begin]
+        begin += len(array)
+    return out

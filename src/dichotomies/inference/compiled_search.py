@@ -1,0 +1,97 @@
+"""`CompiledSearch`: search of one tree row by row in a compiled loop, for linear and Gaussian nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies._kernels.compile import canonical, is_small
+from dichotomies._kernels.score_maps import FARTHEST
+from dichotomies._kernels.search.best_first import best_first, empty_heap
+from dichotomies._kernels.search.node_scores import SparseNodes, empty_room
+from dichotomies._kernels.search.paths import along_paths
+from dichotomies._kernels.search.sparse import best_first_sparse
+from dichotomies._kernels.search.visits import Maps, SearchedTree, none_reached
+from dichotomies.calibrators.binary import ScoreMaps
+from dichotomies.inference.scorers import CalibratedScorer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dichotomies._common.typing import FloatArray, IntArray, Matrix
+    from dichotomies._kernels.search.best_first import Ranking
+    from dichotomies._kernels.search.node_scores import Room
+    from dichotomies._kernels.search.paths import Paths
+    from dichotomies.tree import ClassTree
+
+
+def is_compiled(scorer: Any) -> bool:
+    """Test whether the compiled loop can score such nodes."""
+    return hasattr(_uncalibrated(scorer), "search_nodes")
+
+
+def _uncalibrated(scorer: Any) -> Any:
+    return scorer.scorer if isinstance(scorer, CalibratedScorer) else scorer
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledSearch:
+    """A tree as the compiled loop takes it; its arrays are canonical, which takes long to find out."""
+
+    scorer: Any
+    tree: SearchedTree
+    ranking: Ranking
+    paths: Paths
+
+    @classmethod
+    def of(
+        cls, tree: ClassTree, scorer: Any, children: tuple[IntArray, IntArray], ranking: Ranking, paths: Paths
+    ) -> CompiledSearch:
+        """Lay out the nodes for searching."""
+        if isinstance(scorer, CalibratedScorer):
+            maps = Maps(*scorer.maps.flat, min(float(scorer.bound), FARTHEST))
+        else:
+            maps = Maps(*ScoreMaps.identity(0).flat, np.inf)
+        inner = _uncalibrated(scorer)
+        searched = SearchedTree(inner.search_nodes(tree), maps, *children)
+        return cls(inner, *map(canonical, (searched, ranking, paths)))
+
+    def rows(self, X: Matrix) -> Any:
+        """Rows in the form that the loop takes; None if it cannot read them."""
+        rows = self.scorer.search_rows(X)
+        return None if rows is None else canonical(rows)
+
+    def best(self, rows: Any, k: int, least: float, out: tuple[IntArray, FloatArray, IntArray]) -> None:
+        """Write codes, log-probabilities and visits of the `k` highest ranking classes."""
+        n_nodes, n_rows = len(self.tree.left), len(out[0])
+        memory = none_reached(n_nodes), empty_heap(n_nodes), self._room(rows)
+        kernel = best_first_sparse if isinstance(self.tree.nodes, SparseNodes) else best_first
+        work = _way(kernel, n_rows, min(n_nodes, 20 * k))
+        work(rows, self.tree, self.ranking, least, *memory, *out)
+
+    def log_proba_of(self, rows: Any, codes: IntArray) -> tuple[FloatArray, IntArray]:
+        """Log-probabilities of given classes (n_rows, m), minus infinity for codes of -1, and visits."""
+        n_nodes, n_rows = len(self.tree.left), len(codes)
+        out, n_visits = np.full(codes.shape, -np.inf), np.zeros(n_rows, dtype=np.intp)
+        memory = np.full(n_nodes, -1), none_reached(n_nodes), self._room(rows)
+        work = _way(along_paths, n_rows, min(n_nodes, 20 * codes.shape[1]))
+        work(rows, self.tree, self.paths, np.ascontiguousarray(codes), *memory, out, n_visits)
+        return out, n_visits
+
+    def _room(self, rows: Any) -> Room:
+        nodes = self.tree.nodes
+        if not isinstance(nodes, SparseNodes):
+            return empty_room(0, 0)
+        _, indices, indptr = rows
+        size = np.diff(nodes.offsets)[indices].astype(np.intp)  # entries of each feature of each row
+        total = np.concatenate([[0], np.cumsum(size)])
+        return empty_room(len(self.tree.left), int(np.diff(total[indptr]).max(initial=0)))
+
+
+def _way(kernel: Any, n_rows: int, n_visits: int) -> Callable[..., None]:
+    """Plain code for a few visits, otherwise compiled code, whose arguments are canonical already."""
+    small = is_small(n_rows, 1e-4 * n_rows * n_visits, is_answer=True)
+    way: Callable[..., None] = kernel.when(True) if small else kernel.compiled
+    return way

@@ -1,0 +1,240 @@
+"""`ForestSearch`: the most probable classes of an ensemble, without every class of every tree.
+
+Every tree names its most probable classes. A class that no tree has named is at most as probable, by each, as
+the last class that the tree has named, so the mean over the trees of those bounds all other classes (Fagin's
+threshold algorithm). Named classes are evaluated in all trees, the most promising first, until neither the
+others nor the unnamed can be among the best; otherwise every tree names more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from dichotomies._kernels.compile import is_small
+from dichotomies._kernels.search.candidates import find_candidates
+from dichotomies.calibrators.multiclass import LOWEST
+from dichotomies.inference.scorers import some_nodes
+from dichotomies.inference.search import Certified, Found, TreeSearch
+
+if TYPE_CHECKING:
+    from dichotomies._common.typing import FloatArray, IntArray, Matrix
+    from dichotomies.calibrators.multiclass import MulticlassCalibrator
+    from dichotomies.tree.forest import Forest
+
+#: Classes that every tree names at first, beyond those asked for, and how many times more in each round.
+_MORE, _GROWTH = 3, 4
+
+#: A search for certified probabilities is given up where a tree would name this part of the classes.
+_MOST_NAMED = 0.125
+
+#: Classes that are evaluated in all trees, as a multiple of those asked for; see benchmarks/search.py.
+_EVALUATED = 2
+
+
+class _Named(NamedTuple):
+    """Classes that trees have named for some rows and their pools; see `find_candidates`."""
+
+    codes: IntArray
+    upper: FloatArray
+    unseen: FloatArray
+    n_visits: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class ForestSearch:
+    """Search of several trees.
+
+    Attributes
+    ----------
+    forest, scorer
+        Of all distinct nodes.
+    is_geometric : bool
+        The pool is the normalised geometric mean of the trees' probabilities, otherwise the arithmetic one.
+    slope, bias : (n_classes,)
+        Order of the classes: by ``slope * log p + bias``, that of their probabilities after external
+        calibration.
+    is_calibrated : bool
+        True with external calibration.
+    """
+
+    forest: Forest
+    scorer: Any
+    is_geometric: bool
+    slope: FloatArray
+    bias: FloatArray
+    is_calibrated: bool
+
+    @classmethod
+    def of(
+        cls, forest: Forest, scorer: Any, pooling: str, external: MulticlassCalibrator | None
+    ) -> ForestSearch | None:
+        """Make a search; None if the order under the calibrator is not that of ``w log p + b`` with w >= 0.
+
+        The geometric mean is known up to a factor, so that all w must be equal there.
+        """
+        n, is_geometric = forest.n_classes, pooling == "geometric"
+        model = (np.ones(n), np.zeros(n)) if external is None else external.slope_and_bias()
+        if model is None or not (model[0] >= 0).all() or (is_geometric and np.ptp(model[0]) > 0):
+            return None
+        return cls(forest, scorer, is_geometric, *model, external is not None)
+
+    @cached_property
+    def trees(self) -> list[TreeSearch]:
+        """Searches of the trees, each with its own copy of the nodes."""
+        found = []
+        for t in range(len(self.forest.trees)):
+            tree, nodes = self.forest.oriented(t)
+            search = TreeSearch.of(tree, some_nodes(self.scorer, nodes), None)
+            assert search is not None
+            found.append(search)
+        return found
+
+    @property
+    def needs_sum(self) -> bool:
+        """True if probabilities need a sum over all classes."""
+        return self.is_calibrated or self.is_geometric
+
+    def pays(self, k: int, n_rows: int) -> bool:
+        """Decide by sizes whether searching for `k` classes takes less time than evaluating every node."""
+        return all(tree.pays((1 + _EVALUATED) * k + _MORE, n_rows) for tree in self.trees)
+
+    def best(self, X: Matrix, k: int, least: float = -np.inf) -> Found:
+        """Find the `k` highest ranking classes, or those of rank `least` and above if they are fewer.
+
+        Log-probabilities are those of the pool, of the geometric one before it is normalised.
+        """
+        n_rows, n_classes = X.shape[0], self.forest.n_classes
+        codes, log_proba = np.full((n_rows, k), -1), np.full((n_rows, k), -np.inf)
+        n_visits = np.zeros(n_rows, dtype=np.intp)
+        left, m = np.arange(n_rows), min(k + _MORE, n_classes)
+        while len(left):
+            few = X[left] if len(left) < n_rows else X
+            named = self._named(few, m)
+            found, bar = self._evaluated(few, named, k, least)
+            n_visits[left] += named.n_visits + found.n_visits
+            codes[left], log_proba[left] = found.codes, found.log_proba
+            unseen = self._bound(named.unseen) if m < n_classes else np.full(len(left), -np.inf)
+            left, m = left[unseen >= bar] if m < n_classes else left[:0], min(m * _GROWTH, n_classes)
+        return Found(codes, log_proba, n_visits)
+
+    def log_proba_of(self, X: Matrix, codes: IntArray) -> tuple[FloatArray, IntArray]:
+        """Pooled log-probabilities of given classes (n_rows, m), minus infinity for codes of -1."""
+        by_tree, n_visits = self._by_tree(X, codes)
+        return self._pooled(by_tree), n_visits
+
+    def certified(self, X: Matrix, k: int, tolerance: float) -> Certified:
+        """Find the `k` highest ranking classes, and bounds on their probabilities.
+
+        All classes that some tree names are evaluated. The sum over the others is bounded by their
+        probability in the pool: for the geometric mean, by the geometric mean of the probabilities that the
+        trees leave to them (Hölder's inequality).
+        """
+        found = self.best(X, k)
+        n_rows, n_classes = X.shape[0], self.forest.n_classes
+        lower, upper = np.zeros((n_rows, k)), np.ones((n_rows, k))
+        n_visits, is_certain = found.n_visits.copy(), np.zeros(n_rows, dtype=bool)
+        rank = self._rank(found.codes, found.log_proba)
+        left, m = np.arange(n_rows), k + _MORE
+        while len(left) and m <= max(_MOST_NAMED * n_classes, k + _MORE):
+            named = self._named(X[left], min(m, n_classes))
+            by_tree, more = self._by_tree(X[left], named.codes)
+            n_visits[left] += named.n_visits + more
+            inside = logsumexp(self._rank(named.codes, self._pooled(by_tree)), axis=1)
+            everything = np.logaddexp(inside, self._log_rest(by_tree))
+            lower[left] = np.exp(rank[left] - everything[:, None])
+            upper[left] = np.exp(np.minimum(rank[left] - inside[:, None], 0.0))
+            is_certain[left] = -np.expm1(inside - everything) <= tolerance
+            left, m = left[~is_certain[left]], m * _GROWTH
+        if self.is_calibrated:  # calibrators read less as this
+            is_certain &= (found.log_proba > LOWEST).all(axis=1)
+        return Certified(found.codes, lower, upper, n_visits, is_certain)
+
+    # ------------------------------------------------------------------ steps
+
+    def _named(self, X: Matrix, m: int) -> _Named:
+        """The `m` most probable classes by each tree."""
+        parts = [tree.best(X, m) for tree in self.trees]
+        found, log_proba = np.stack([part.codes for part in parts]), np.stack([p.log_proba for p in parts])
+        shape = X.shape[0], len(parts) * m
+        codes, upper, unseen = np.empty(shape, dtype=np.intp), np.empty(shape), np.empty(shape[0])
+        memory = np.full(self.forest.n_classes, -1), np.empty((shape[1], len(parts)))
+        small = is_small(shape[0], 1e-5 * codes.size, is_answer=True)
+        find_candidates.when(small)(found, log_proba, self.is_geometric, *memory, codes, upper, unseen)
+        return _Named(codes, upper, unseen, np.sum([part.n_visits for part in parts], axis=0))
+
+    def _evaluated(self, X: Matrix, named: _Named, k: int, least: float) -> tuple[Found, FloatArray]:
+        """The `k` best of the classes named, and the rank that others must exceed."""
+        codes, log_proba = np.full((X.shape[0], 0), -1), np.empty((X.shape[0], 0))
+        n_visits, bar, begin = np.zeros(X.shape[0], dtype=np.intp), np.full(X.shape[0], least), 0
+        width = _EVALUATED * k
+        upper = self._bound(named.upper)  # descends, as the order of bounds is that of the pools
+        while begin < upper.shape[1]:
+            some = np.where(
+                upper[:, begin : begin + width] >= bar[:, None], named.codes[:, begin : begin + width], -1
+            )
+            active = np.flatnonzero((some >= 0).any(axis=1))
+            if not len(active):
+                break
+            values = np.full(some.shape, -np.inf)
+            values[active], more = self.log_proba_of(X[active], some[active])
+            n_visits[active] += more
+            codes, log_proba = np.hstack([codes, some]), np.hstack([log_proba, values])
+            codes, log_proba, rank = self._first(codes, log_proba, k, least)
+            if rank.shape[1] == k:
+                bar = np.maximum(rank[:, -1], least)
+            begin += width
+        short = ((0, 0), (0, k - codes.shape[1]))
+        codes, log_proba = (
+            np.pad(codes, short, constant_values=-1),
+            np.pad(log_proba, short, constant_values=-np.inf),
+        )
+        return Found(codes, log_proba, n_visits), bar
+
+    def _first(
+        self, codes: IntArray, log_proba: FloatArray, k: int, least: float
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """The `k` highest ranking classes of each row, equals by their codes, and their ranks."""
+        rank = self._rank(codes, log_proba)
+        codes = np.where(rank >= least, codes, -1)
+        rank = np.where(codes >= 0, rank, -np.inf)
+        order = np.lexsort((codes, -rank), axis=1)[:, :k]
+        return tuple(np.take_along_axis(each, order, axis=1) for each in (codes, log_proba, rank))  # type: ignore[return-value]
+
+    def _by_tree(self, X: Matrix, codes: IntArray) -> tuple[FloatArray, IntArray]:
+        parts = [tree.log_proba_of(X, codes) for tree in self.trees]
+        return np.stack([part[0] for part in parts]), np.sum([part[1] for part in parts], axis=0)
+
+    def _pooled(self, by_tree: FloatArray) -> FloatArray:
+        if self.is_geometric:
+            return np.asarray(by_tree.mean(axis=0))
+        with np.errstate(divide="ignore"):
+            return np.asarray(logsumexp(by_tree, axis=0) - np.log(len(by_tree)))
+
+    def _rank(self, codes: IntArray, log_proba: FloatArray) -> FloatArray:
+        """Rank of classes; minus infinity for codes of -1."""
+        if self.is_calibrated:
+            log_proba = self.slope[codes] * np.maximum(log_proba, LOWEST) + self.bias[codes]
+        return np.where(codes >= 0, log_proba, -np.inf)
+
+    def _bound(self, log_proba: FloatArray) -> FloatArray:
+        """Highest rank of a class with at most this log-probability."""
+        if not self.is_calibrated:
+            return log_proba
+        return np.asarray(self.slope.min() * np.maximum(log_proba, LOWEST) + self.bias.max())
+
+    def _log_rest(self, by_tree: FloatArray) -> FloatArray:
+        """Upper bound on the logarithm of the sum of ``exp(rank)`` over classes that were not evaluated."""
+        evaluated = np.exp(by_tree).sum(axis=2)
+        with np.errstate(divide="ignore"):
+            left = np.log(np.clip(1.0 - evaluated + 1e-12, 1e-300, 1.0))  # of each tree, and rounding
+        log_p = left.mean(axis=0) if self.is_geometric else logsumexp(left, axis=0) - np.log(len(left))
+        if not self.is_calibrated:
+            return np.asarray(log_p)
+        log_m, w = np.log(self.forest.n_classes), float(self.slope.min())
+        log_p = np.logaddexp(log_p, log_m + LOWEST)
+        return np.asarray(self.bias.max() + w * log_p + max(1.0 - w, 0.0) * log_m)

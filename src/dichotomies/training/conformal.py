@@ -1,0 +1,76 @@
+"""Scores for prediction sets from rows that calibration has set aside: its folds, or the rows held out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from dichotomies._common.chunks import row_slices
+from dichotomies.inference.composition import chunk_rows
+from dichotomies.inference.conformal import ConformalRows
+from dichotomies.inference.sets import evaluated
+from dichotomies.rows.folds import fold_of_rows
+from dichotomies.training.external import (
+    CALIBRATION_FOLDS,
+    fit_calibrator,
+    out_of_fold_log_proba,
+    pooled_out_of_fold,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dichotomies._common.typing import FloatArray, IntArray
+    from dichotomies.inference.fitted import FittedForest
+    from dichotomies.rows import Rows
+    from dichotomies.training.external import Unseen
+    from dichotomies.training.plan import Plan
+
+
+def conformal_scores(
+    plan: Plan, fitted: FittedForest, rows: Rows, unseen: Sequence[Unseen]
+) -> ConformalRows | None:
+    """Evaluate all rows by models that have not seen them; None if sets are not planned, or no row is there.
+
+    External calibrators are fitted anew without the fold of the row, with the settings that were chosen.
+    """
+    sample = rows.take(np.concatenate([each.rows for each in unseen])) if unseen else None
+    if not plan.prediction_sets or sample is None or not len(sample):
+        return None
+    if len(unseen) > 1:
+        fold = np.repeat(np.arange(len(unseen)), [len(each.rows) for each in unseen])
+    else:
+        fold = fold_of_rows(sample.codes, CALIBRATION_FOLDS, np.random.RandomState(0))
+    log_proba = _calibrated(fitted, sample, fold, _uncalibrated(plan, sample, unseen))
+    groups = plan.prediction_sets if plan.prediction_sets > 1 else None
+    parts = [
+        evaluated(fitted.tree, log_proba[part].astype(np.float64), sample.codes[part], groups)
+        for part in row_slices(len(sample), chunk_rows(fitted.n_classes))
+    ]
+    return ConformalRows.joined(parts)
+
+
+def _uncalibrated(plan: Plan, sample: Rows, unseen: Sequence[Unseen]) -> FloatArray:
+    """Log-probabilities before the external calibrator (n_rows, n_classes)."""
+    if plan.member_calibration is None:
+        return out_of_fold_log_proba(plan, unseen)
+    by_tree = [each.model.log_proba_by_tree(each.features, plan.n_jobs) for each in unseen]
+    return pooled_out_of_fold(plan.member_calibration, plan.pooling, sample, np.concatenate(by_tree, axis=1))
+
+
+def _calibrated(fitted: FittedForest, sample: Rows, fold: IntArray, log_proba: FloatArray) -> FloatArray:
+    """Log-probabilities by external calibrators that were fitted without the fold of the row."""
+    if fitted.external is None:
+        return log_proba
+    calibrator, out = fitted.external.with_settings_kept(), log_proba.copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for f in range(int(fold.max()) + 1):
+            inside, outside = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
+            other = fit_calibrator(calibrator, sample.take(outside), log_proba[outside])
+            if other is not None:
+                out[inside] = other.predict_log_proba(log_proba[inside].astype(np.float64))
+    return out
