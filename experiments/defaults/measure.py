@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: Most classes, training rows and test rows of any dataset, drawn at random: the study takes an hour or less.
-CLASSES, TRAIN, TEST = 100, 3_000, 2_000
+CLASSES, TRAIN, TEST = 100, 3_000, 10_000
 #: Fewer training rows, where a row is dear.
 FEWER = {"nhcd": 1_500, "boosted_trees": 1_000}
 #: Fits shorter than so many seconds are repeated, since kernels may have been compiled; the shorter counts.

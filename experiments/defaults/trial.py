@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from experiments.running.result import Result
 from experiments.running.store import ResultStore
 from experiments.running.trial import Trial
-
-if TYPE_CHECKING:
-    import os
 
 
 @dataclass(frozen=True, order=True)
@@ -44,9 +40,6 @@ class DefaultsTrial(Trial):
         """Dataset, base learner, way and rows of a class."""
         return (self.dataset, self.learner, self.way, str(self.rows_per_class or "all"))
 
-    def __str__(self) -> str:
-        return f"{', '.join(self.kind())}, repeat {self.repeat}"
-
 
 @dataclass(frozen=True)
 class DefaultsResult(Result[DefaultsTrial]):
@@ -70,15 +63,6 @@ class DefaultsResult(Result[DefaultsTrial]):
 
 
 class DefaultsStore(ResultStore[DefaultsTrial, DefaultsResult]):
-    """The store of the trials.
+    """The store of the trials."""
 
-    Parameters
-    ----------
-    path : path
-        The file; made where there is none.
-    must_exist : bool, default=False
-        Raise if the file is missing or empty, instead of making it.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False) -> None:
-        super().__init__(path, DefaultsResult, must_exist=must_exist)
+    result_type = DefaultsResult

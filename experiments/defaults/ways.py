@@ -28,7 +28,8 @@ LEARNERS = {
 }
 BEFORE, NOW, PLAIN, FLAT = "before", "now", "none+none", "flat"
 #: Calibrators of the fixed pairs.
-INSIDE, OUTSIDE = ("none", "platt", "beta", "isotonic", "smooth-isotonic"), ("none", "vector")
+INSIDE = ("none", "platt", "shrunk-platt", "beta", "isotonic", "smooth-isotonic")
+OUTSIDE = ("none", "vector", "vector-odds")
 FIXED = tuple(f"{internal}+{external}" for internal in INSIDE for external in OUTSIDE)
 WAYS = (NOW, BEFORE, *FIXED, FLAT)
 #: The tree of all ways, so that they differ by the calibration alone.
@@ -72,7 +73,7 @@ def _base(trial: DefaultsTrial) -> Any:
 
 
 class FlatCalibrated(ClassifierMixin, BaseEstimator):
-    """One multiclass model without a tree, calibrated by vector scaling of its out-of-fold probabilities.
+    """One multiclass model without a tree, calibrated on its out-of-fold probabilities as the default does.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ class FlatCalibrated(ClassifierMixin, BaseEstimator):
         if not rare:
             cv = StratifiedKFold(int(min(3, np.bincount(codes).min())), shuffle=True, random_state=0)
             log_proba = cross_val_predict(self.estimator, X, codes, cv=cv, method="predict_log_proba")
-            self.calibrator_ = MULTICLASS.create("vector").fit(log_proba, codes)
+            self.calibrator_ = MULTICLASS.create("vector-odds").fit(log_proba, codes)
         return self
 
     def predict_log_proba(self, X: Matrix) -> FloatArray:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from experiments.running.result import Result
 from experiments.running.store import ResultStore
 from experiments.running.trial import Trial
-
-if TYPE_CHECKING:
-    import os
 
 
 @dataclass(frozen=True, order=True)
@@ -81,5 +77,4 @@ class PaperStore(ResultStore[PaperTrial, PaperResult]):
     0
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False) -> None:
-        super().__init__(path, PaperResult, must_exist=must_exist)
+    result_type = PaperResult

@@ -56,16 +56,17 @@ class ResultStore(Generic[T, R]):
     ----------
     path : path
         The file; made where there is none.
-    of : type
-        The kind of result.
     must_exist : bool, default=False
         Raise if the file is missing or empty, instead of making it.
     """
 
-    def __init__(self, path: str | os.PathLike[str], of: type[R], *, must_exist: bool = False) -> None:
+    #: The kind of result, set by subclasses.
+    result_type: type[R]
+
+    def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False) -> None:
         self.path = path
-        self._of: type[R] = of
-        self._key = of.trial_type().columns()
+        self._of: type[R] = self.result_type
+        self._key = self._of.trial_type().columns()
         with self._in_sentences():
             mode = "rw" if must_exist else "rwc"
             self._connection = sqlite3.connect(

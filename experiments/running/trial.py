@@ -36,6 +36,6 @@ class Trial(ABC):
     def kind(self) -> tuple[str, ...]:
         """Properties that its running time depends on, the dataset and the learner first."""
 
-    @abstractmethod
     def __str__(self) -> str:
         """All of it but the seed, in a line."""
+        return f"{', '.join(self.kind())}, repeat {self.repeat}"

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from experiments.running.result import Result
 from experiments.running.store import ResultStore
 from experiments.running.trial import Trial
-
-if TYPE_CHECKING:
-    import os
 
 
 @dataclass(frozen=True, order=True)
@@ -44,9 +40,6 @@ class StudyTrial(Trial):
         """Dataset, base learner, structure and calibration."""
         return (self.dataset, self.learner, self.structure, self.calibration)
 
-    def __str__(self) -> str:
-        return f"{', '.join(self.kind())}, repeat {self.repeat}"
-
 
 @dataclass(frozen=True)
 class StudyResult(Result[StudyTrial]):
@@ -70,24 +63,6 @@ class StudyResult(Result[StudyTrial]):
 
 
 class StudyStore(ResultStore[StudyTrial, StudyResult]):
-    """The store of the study's trials.
+    """The store of the trials."""
 
-    Parameters
-    ----------
-    path : path
-        The file; made where there is none.
-    must_exist : bool, default=False
-        Raise if the file is missing or empty, instead of making it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from experiments.study.trial import StudyStore
-    >>> with tempfile.TemporaryDirectory() as folder, StudyStore(Path(folder) / "results.sqlite") as store:
-    ...     store.rows()
-    []
-    """
-
-    def __init__(self, path: str | os.PathLike[str], *, must_exist: bool = False) -> None:
-        super().__init__(path, StudyResult, must_exist=must_exist)
+    result_type = StudyResult

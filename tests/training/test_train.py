@@ -156,7 +156,8 @@ def test_a_class_of_one_row_is_not_calibrated_away(internal):
 def test_the_users_own_folds_work_with_rows_held_out(digits):
     X, y = digits
     folds = list(StratifiedKFold(3).split(X, y))
-    clf = fit(X, y, internal_calibration="platt", calibration_size=0.1, cv=folds)
+    params = {"internal_calibration": "platt", "external_calibration": "vector", "calibration_size": 0.1}
+    clf = fit(X, y, **params, cv=folds)
     assert clf.external_calibrator_ is not None
     assert clf.score(X, y) > 0.7
     with pytest.raises(ValueError, match="train part of fold 0"):
@@ -233,7 +234,7 @@ def test_scores_without_probabilities_can_be_calibrated(digits):
     for estimator in (LinearSVC(C=0.1, random_state=0), RidgeClassifier()):
         clf = fit(X, y, estimator, internal_calibration="platt")
         assert clf.score(X, y) > 0.6
-        assert fit(X, y, estimator).calibration_.internal in ("platt", "beta", "smooth-isotonic")
+        assert fit(X, y, estimator).calibration_.internal in ("shrunk-platt", "smooth-isotonic")
         with pytest.raises(TypeError, match="internal_calibration='platt'"):
             fit(X, y, estimator, internal_calibration=None)
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.segment_isotonic import pool_segments
 
 
 @kernel
@@ -119,3 +120,24 @@ def fit_isotonic(
                     end += 1
                 first = last[j] + 1
         knot_offsets[k + 1] = end
+
+
+@fit_isotonic.plainly
+def _fit_isotonic(
+    scores: FloatArray,
+    targets: BoolArray,
+    weights: FloatArray,
+    offsets: IntArray,
+    order: IntArray,
+    knot_offsets: IntArray,
+    knot_scores: FloatArray,
+    knot_probabilities: FloatArray,
+) -> None:
+    blocks = pool_segments(scores, targets, weights, offsets, order)
+    first, last = blocks.first, blocks.last
+    n_knots = np.where(last > first, 2, 1)
+    end = np.concatenate([[0], np.cumsum(n_knots)])
+    knot_offsets[:] = end[blocks.offsets]
+    knot_scores[end[1:] - 1] = blocks.distinct[last]
+    knot_scores[end[:-1]] = blocks.distinct[first]
+    knot_probabilities[: end[-1]] = np.repeat(blocks.probabilities(), n_knots)

@@ -88,26 +88,6 @@ def evaluate(
     return loss
 
 
-@evaluate.plainly
-def _evaluate(
-    features: FloatArray,
-    targets: BoolArray,
-    weights: FloatArray,
-    low: float,
-    high: float,
-    theta: FloatArray,
-    gradient: FloatArray,
-    hessian: FloatArray,
-) -> float:
-    rows = np.stack([np.ones(len(targets)), features[0], features[-1]])
-    z, target = theta @ rows, np.where(targets, high, low)
-    tail = np.exp(-np.abs(z))
-    likelier = 1.0 / (1.0 + tail)
-    gradient[:] = rows @ (weights * (np.where(z >= 0.0, likelier, tail * likelier) - target))
-    hessian[:] = (rows * (weights * tail * likelier * likelier)) @ rows.T
-    return float(weights @ (np.maximum(z, 0.0) - target * z + np.log1p(tail)))
-
-
 @vector_kernel
 def score(x1: FloatArray, x2: FloatArray, theta: FloatArray, z: FloatArray, minus: FloatArray) -> None:
     """Write the log-odds and minus their absolute value."""
@@ -192,11 +172,6 @@ def constant_loss(targets: BoolArray, weights: FloatArray, low: float, high: flo
         total += weights[i]
         mean += weights[i] * (high if targets[i] else low)
     return total * softplus(z) - mean * z
-
-
-@constant_loss.plainly
-def _constant_loss(targets: BoolArray, weights: FloatArray, low: float, high: float, z: float) -> float:
-    return float(weights.sum() * np.logaddexp(0.0, z) - weights @ np.where(targets, high, low) * z)
 
 
 @kernel

@@ -6,6 +6,7 @@ from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.logistic import maximise, platt_targets, softplus
 from dichotomies._kernels.score_maps import share_of_range
+from dichotomies._kernels.segment_newton import SegmentRows, maximise_segments
 
 #: Values that differ by less than this part of their size count as equal.
 EQUAL = 1e-12
@@ -75,21 +76,9 @@ def discriminate(values: FloatArray, targets: BoolArray, weights: FloatArray, th
     theta[0] -= theta[1] * (mean_0 + mean_1) / 2
 
 
-@discriminate.plainly
-def _discriminate(values: FloatArray, targets: BoolArray, weights: FloatArray, theta: FloatArray) -> None:
-    of_0, of_1 = weights[~targets], weights[targets]
-    total = of_0.sum() + of_1.sum()
-    if not (of_0.sum() > 0.0 and of_1.sum() > 0.0):
-        return
-    mean_0, mean_1 = of_0 @ values[~targets] / of_0.sum(), of_1 @ values[targets] / of_1.sum()
-    between = (mean_1 - mean_0) ** 2 * (of_0.sum() / total) * (of_1.sum() / total)
-    theta[1] = (mean_1 - mean_0) / max(1.0 - between, 0.01)
-    theta[0] -= theta[1] * (mean_0 + mean_1) / 2
-
-
 def plain_seconds(n_rows: int, n_segments: int) -> float:
     """Estimate how long plain code takes for `fit_affine`, `fit_beta` or `fit_quadratic`."""
-    return 1e-3 * n_segments + 1e-6 * n_rows
+    return 1e-5 * n_segments + 2e-6 * n_rows
 
 
 @kernel(seconds=5)
@@ -110,6 +99,36 @@ def fit_affine(
         rows = slice(offsets[k], offsets[k + 1])
         out[k, 0], out[k, 1] = affine(scores[rows], targets[rows], weights[rows], intercept)
         out[k, 2] = 0.0
+
+
+@fit_affine.plainly
+def _fit_affine(
+    scores: FloatArray,
+    targets: BoolArray,
+    weights: FloatArray,
+    offsets: IntArray,
+    intercept: bool,
+    out: FloatArray,
+) -> None:
+    out[:] = 0.0 if intercept else [1.0, 0.0, 0.0]
+    some = np.diff(offsets) > 0
+    if not some.any():
+        return
+    rows = SegmentRows(scores[None], targets, weights, np.append(offsets[:-1][some], offsets[-1]))
+    low, high, mean_target = rows.platt_targets()
+    rows, mean, spread = rows.standardised(EQUAL, centred=intercept)
+    safe = np.zeros((len(low), 3))
+    if intercept:
+        safe[:, 0] = np.log(mean_target / (1.0 - mean_target))
+    theta, sloped = safe.copy(), spread[0] > 0.0
+    if intercept:
+        rows.discriminant(theta)
+        theta[~sloped] = safe[~sloped]
+    active = np.outer(sloped, [intercept, True, False])
+    maximise_segments(rows, low, high, active, safe, theta)
+    slope = np.where(sloped, theta[:, 1] / np.where(sloped, spread[0], 1.0), 0.0 if intercept else 1.0)
+    slope = slope if intercept else np.maximum(slope, 0.0)
+    out[some, 0], out[some, 1] = slope, theta[:, 0] - slope * mean[0]
 
 
 @kernel
@@ -137,6 +156,15 @@ def affine(
     return theta[1], theta[0] - theta[1] * mean
 
 
+@affine.plainly
+def _affine(
+    scores: FloatArray, targets: BoolArray, weights: FloatArray, intercept: bool
+) -> tuple[float, float]:
+    out = np.empty((1, 3))
+    _fit_affine(scores, targets, weights, np.array([0, len(scores)]), intercept, out)
+    return out[0, 0], out[0, 1]
+
+
 @kernel(seconds=5)
 def fit_beta(
     scores: FloatArray, targets: BoolArray, weights: FloatArray, offsets: IntArray, out: FloatArray
@@ -147,6 +175,14 @@ def fit_beta(
         features = np.empty((2, offsets[k + 1] - offsets[k]))
         log_sides(scores[rows], features)
         fit_slopes(features, targets[rows], weights[rows], EQUAL_LOGS, out[k])
+
+
+@fit_beta.plainly
+def _fit_beta(
+    scores: FloatArray, targets: BoolArray, weights: FloatArray, offsets: IntArray, out: FloatArray
+) -> None:
+    features = np.stack([-np.logaddexp(0.0, -scores), np.logaddexp(0.0, scores)])
+    _fit_slopes(features, targets, weights, offsets, EQUAL_LOGS, out)
 
 
 @kernel(seconds=5)
@@ -167,6 +203,59 @@ def fit_quadratic(
         features = np.empty((2, offsets[k + 1] - offsets[k]))
         end_parabolas(scores[rows], ends[2 * k], ends[2 * k + 1], features)
         fit_slopes(features, targets[rows], weights[rows], EQUAL, out[k])
+
+
+@fit_quadratic.plainly
+def _fit_quadratic(
+    scores: FloatArray,
+    targets: BoolArray,
+    weights: FloatArray,
+    offsets: IntArray,
+    ends: FloatArray,
+    out: FloatArray,
+) -> None:
+    low, high = np.repeat(ends.reshape(-1, 2), np.diff(offsets), axis=0).T
+    t = np.clip((scores - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
+    features = np.stack([-0.5 * (1.0 - t) ** 2, 0.5 * t * t])
+    _fit_slopes(features, targets, weights, offsets, EQUAL, out)
+
+
+def _fit_slopes(
+    features: FloatArray,
+    targets: BoolArray,
+    weights: FloatArray,
+    offsets: IntArray,
+    equal: float,
+    out: FloatArray,
+) -> None:
+    """Write slopes >= 0 and intercept of every segment, in plain code; see `increasing_beta`."""
+    out[:] = 0.0
+    some = np.diff(offsets) > 0
+    if not some.any():
+        return
+    rows = SegmentRows(features, targets, weights, np.append(offsets[:-1][some], offsets[-1]))
+    low, high, mean_target = rows.platt_targets()
+    rows, mean, spread = rows.standardised(equal, centred=True)
+    start = np.zeros((len(low), 3))
+    start[:, 0] = np.log(mean_target / (1.0 - mean_target))
+    theta = start.copy()
+
+    def refit(chosen: BoolArray, active: tuple[bool, bool, bool]) -> None:
+        if chosen.any():
+            own = start[chosen]
+            given = np.broadcast_to(active, own.shape)
+            maximise_segments(
+                rows.take(chosen), low[chosen], high[chosen], given, own, own_theta := own.copy()
+            )
+            theta[chosen] = own_theta
+
+    refit(np.ones(len(theta), dtype=bool), (True, True, True))
+    negative_a, negative_b = theta[:, 1] < 0.0, theta[:, 2] < 0.0
+    refit(negative_a, (True, False, True))
+    refit(negative_b & (~negative_a | (theta[:, 2] < 0.0)), (True, True, False))
+    theta = np.where(theta[:, 1:].min(axis=1, keepdims=True) < 0.0, start, theta)
+    slopes = np.where(spread > 0.0, theta.T[1:] / np.where(spread > 0.0, spread, 1.0), 0.0)
+    out[some] = np.column_stack([*slopes, theta[:, 0] - (slopes * mean).sum(axis=0)])
 
 
 @kernel
@@ -190,22 +279,11 @@ def end_parabolas(scores: FloatArray, low: float, high: float, out: FloatArray) 
         out[0, i], out[1, i] = -0.5 * (1.0 - t) ** 2, 0.5 * t * t
 
 
-@end_parabolas.plainly
-def _end_parabolas(scores: FloatArray, low: float, high: float, out: FloatArray) -> None:
-    t = np.clip((scores - low) / (high - low), 0.0, 1.0) if high > low else np.zeros(len(scores))
-    out[0], out[1] = -0.5 * (1.0 - t) ** 2, 0.5 * t * t
-
-
 @kernel
 def log_sides(scores: FloatArray, out: FloatArray) -> None:
     """Write ``log p`` and ``-log(1 - p)``."""
     for i in range(len(scores)):
         out[0, i], out[1, i] = -softplus(-scores[i]), softplus(scores[i])
-
-
-@log_sides.plainly
-def _log_sides(scores: FloatArray, out: FloatArray) -> None:
-    out[0], out[1] = -np.logaddexp(0.0, -scores), np.logaddexp(0.0, scores)
 
 
 @kernel

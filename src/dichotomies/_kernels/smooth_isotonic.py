@@ -3,6 +3,7 @@
 import numpy as np
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+from dichotomies._kernels import segment_isotonic
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.isotonic import block_probabilities, pool_ties, pool_violators
 
@@ -90,3 +91,22 @@ def fit_smooth_isotonic(
                 knot_values[end], knot_values[end + 1] = p[j], derivatives[j]
                 end += 2
         knot_offsets[k + 1] = end
+
+
+@fit_smooth_isotonic.plainly
+def _fit_smooth_isotonic(
+    scores: FloatArray,
+    targets: BoolArray,
+    weights: FloatArray,
+    offsets: IntArray,
+    order: IntArray,
+    knot_offsets: IntArray,
+    knot_scores: FloatArray,
+    knot_values: FloatArray,
+) -> None:
+    blocks = segment_isotonic.pool_segments(scores, targets, weights, offsets, order)
+    centres, p = segment_isotonic.block_centres(blocks), blocks.probabilities()
+    derivatives = segment_isotonic.monotone_derivatives(centres, p, blocks, STEEPEST)
+    knot_offsets[:] = 2 * blocks.offsets
+    knot_scores[: 2 * len(p)] = np.repeat(centres, 2)
+    knot_values[: 2 * len(p)] = np.stack([p, derivatives], axis=1).ravel()

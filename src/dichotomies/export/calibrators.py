@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
+import numpy as np
+
 from dichotomies.calibrators.multiclass._rows import LOWEST
 from dichotomies.calibrators.multiclass.auto import AutoCalibration, NoCalibration
 from dichotomies.calibrators.multiclass.bias_temperature import BiasTemperatureScaling
@@ -51,9 +53,21 @@ def _(calibrator: BiasTemperatureScaling, graph: Graph, x: str) -> str:
 @scores.register(VectorScaling)
 @scores.register(VectorScalingML)
 def _(calibrator: Any, graph: Graph, x: str) -> str:
+    if hasattr(calibrator, "floor_"):
+        x = graph.apply("Max", x, calibrator.floor_)
     if calibrator.on == "log_odds":
-        raise TypeError("Vector scaling on log-odds cannot be exported; on log-probabilities it can.")
+        x = _log_odds(graph, x, calibrator.n_classes_)
     return graph.apply("Add", graph.apply("Mul", x, calibrator.scale_), calibrator.bias_)
+
+
+def _log_odds(graph: Graph, x: str, n_classes: int) -> str:
+    """Log-odds of log-probabilities; that of the most probable class by the sum over the others."""
+    best = graph.apply("ArgMax", x, axis=1, keepdims=1)
+    is_best = graph.apply("Equal", best, graph.indices([np.arange(n_classes)]))
+    others = graph.apply("Where", is_best, -np.finfo(np.float64).max, x)
+    rest = graph.apply("ReduceLogSumExp", others, graph.indices([1]), keepdims=1)
+    complement = graph.apply("Sub", 1.0, graph.apply("Exp", graph.apply("Min", x, -np.log(2.0))))
+    return graph.apply("Sub", x, graph.apply("Where", is_best, rest, graph.apply("Log", complement)))
 
 
 @scores.register(MatrixScaling)

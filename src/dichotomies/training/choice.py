@@ -22,7 +22,7 @@ from dichotomies.rows.sampling import stratified
 from dichotomies.training.external import Unseen, fit_calibrator, out_of_fold_log_proba
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.calibrators.binary import BinaryCalibrator
@@ -36,14 +36,12 @@ NONE = "none"
 
 #: Rows times classes that calibrators are compared on, and the fewest rows that are taken if there are many
 #: classes; beyond, a stratified sample.
-_MOST_PAIRS, _FEWEST_ROWS = 2**16, 2_000
-#: Mean number of rows of a class below which models of the folds are much worse than the final one: a
-#: calibration then has to be better than none by more standard errors. With very few, only a temperature is
-#: tried: the models miss so much of the row's own class that they say little about the ranking.
-_FEW_ROWS, _VERY_FEW_ROWS = 16, 4
-_MARGIN, _MARGIN_OF_FEW = 1.0, 3.0
-#: Share of the uncalibrated NLL that a temperature must not exceed with very few rows.
-_SHARE_OF_VERY_FEW = 0.5
+_MOST_PAIRS, _FEWEST_ROWS = 2**19, 2_000
+#: Classes beyond which vector scaling is on log-probabilities, so that best classes can be searched for.
+_MANY_CLASSES = 1_000
+#: Mean number of rows of a class below which calibrators that fit every node by itself are not candidates:
+#: most nodes have few rows.
+_FEW_ROWS = 6
 #: More of a row's loss does not count in the comparison: a single row that naive Bayes holds for impossible
 #: would make the standard error larger than any gain.
 _MOST_LOSS = 100.0
@@ -108,11 +106,14 @@ class Chosen(NamedTuple):
     ----------
     unseen : list of Unseen
         All rows with the log-odds of models that have not seen them; empty if it was chosen on a sample.
+    external : MulticlassCalibrator or None
+        The chosen one, fitted to those rows.
     """
 
     plan: Plan
     calibration: Calibration
     unseen: list[Unseen]
+    external: MulticlassCalibrator | None
 
 
 def given(plan: Plan) -> Calibration:
@@ -123,9 +124,11 @@ def given(plan: Plan) -> Calibration:
 def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], rng: Any) -> Chosen:
     """Choose the calibrators that the plan leaves open, one pair for all nodes of all trees.
 
-    Every candidate inside is fitted to the out-of-fold scores of the nodes without the fold of the row, the
-    log-probabilities of the classes are composed, and every candidate outside is fitted to those of the other
-    folds. The pair of least NLL is chosen; no calibration is preferred where the difference is noise.
+    Every candidate inside is fitted to the out-of-fold scores of the nodes without the fold of the row, and
+    the log-probabilities of the classes are composed. For no calibration inside and the best of the others,
+    every candidate outside is then fitted to those of the other folds. The pair of least NLL is chosen, but
+    for no calibration inside where the difference is noise. Outside there is no such preference: vector
+    scaling shrinks to no change by itself, and bounds probabilities that no row supports.
 
     Parameters
     ----------
@@ -137,24 +140,74 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
     most = max(_MOST_PAIRS // forest.n_classes, _FEWEST_ROWS)
     sample = stratified(rows.codes, np.arange(len(rows)), most, rng)
     scores = _RawScores(plan, forest, rows, crossed, sample)
-    judged = rows.take(scores.order)
-    rows_per_class = len(rows) / rows.n_classes
-    losses: dict[tuple[str, str], FloatArray] = {}
-    inside, outside = _candidates(plan, rows_per_class)
-    for internal in inside:
-        log_proba = out_of_fold_log_proba(plan, scores.unseen(internal))
-        for external in outside:
-            losses[name_of(internal), name_of(external)] = _losses(external, judged, log_proba)
-    weight = np.ones(len(judged)) if judged.weight is None else judged.weight
-    best = _best(losses, weight, rows_per_class)
-    internal, external = next((i, e) for i in inside for e in outside if (name_of(i), name_of(e)) == best)
-    total = max(float(weight.sum()), np.finfo(float).tiny)
-    nll = {pair: float(weight @ loss) / total for pair, loss in losses.items()}
-    return Chosen(
-        replace(plan, internal_calibration=internal, external_calibration=external),
-        Calibration(*best, nll, len(judged)),
-        scores.unseen(internal) if len(sample) == len(rows) else [],
-    )
+    inside, outside = _candidates(plan, rows)
+    comparison = _Comparison(plan, rows.take(scores.order))
+    unseen = {name: scores.unseen(internal) for name, internal in inside.items()}
+    for name, each in unseen.items():
+        comparison.add(name, out_of_fold_log_proba(plan, each))
+    for name in comparison.finalists() if any(outside.values()) else ():
+        for external in filter(None, outside.values()):
+            comparison.calibrate(name, external)
+    best = comparison.best(outside)
+    chosen = replace(plan, internal_calibration=inside[best[0]], external_calibration=outside[best[1]])
+    calibration = Calibration(*best, comparison.nll(outside), len(sample))
+    if len(sample) < len(rows):
+        return Chosen(chosen, calibration, [], None)
+    return Chosen(chosen, calibration, unseen[best[0]], comparison.fitted.get(best))
+
+
+class _Comparison:
+    """Losses of the rows by pair of calibrators, and the calibrators outside fitted to all rows."""
+
+    def __init__(self, plan: Plan, rows: Rows) -> None:
+        self._plan, self._rows = plan, rows
+        self._weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+        self._log_proba: dict[str, FloatArray] = {}
+        self._losses: dict[tuple[str, str], FloatArray] = {}
+        self.fitted: dict[tuple[str, str], MulticlassCalibrator] = {}
+
+    def add(self, internal: str, log_proba: FloatArray) -> None:
+        """Add log-probabilities of the classes with calibrated nodes, none of them outside."""
+        self._log_proba[internal] = log_proba
+        own = log_proba[np.arange(len(log_proba)), self._rows.codes]
+        self._losses[internal, NONE] = -own.astype(np.float64)
+
+    def finalists(self) -> list[str]:
+        """No calibration of the nodes, if that is a candidate, and the best of the others."""
+        by_nll = sorted(self._log_proba, key=lambda name: self._mean(self._losses[name, NONE]))
+        others = [name for name in by_nll if name != NONE]
+        return [NONE, *others[:1]] if NONE in by_nll else others[:2]
+
+    def calibrate(self, internal: str, external: MulticlassCalibrator) -> None:
+        """Add a calibration of the log-probabilities, each row's by the other folds."""
+        rows, log_proba, pair = self._rows, self._log_proba[internal], (internal, name_of(external))
+        assert rows.fold is not None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted = fit_calibrator(external, rows, log_proba)
+            if fitted is None:
+                self._losses[pair] = self._losses[internal, NONE]
+                return
+            self.fitted[pair] = fitted
+            self._losses[pair] = fitted.held_out_losses(log_proba, rows.codes, rows.fold, rows.weight)
+
+    def _compared(self, outside: Iterable[str]) -> dict[tuple[str, str], FloatArray]:
+        return {pair: loss for pair, loss in self._losses.items() if pair[1] in outside}
+
+    def nll(self, outside: Iterable[str]) -> dict[tuple[str, str], float]:
+        """NLL of each pair with one of the candidates outside."""
+        return {pair: self._mean(loss) for pair, loss in self._compared(outside).items()}
+
+    def best(self, outside: Iterable[str]) -> tuple[str, str]:
+        """The pair to take."""
+        capped = {pair: np.minimum(loss, _MOST_LOSS) for pair, loss in self._compared(outside).items()}
+        by_nll = sorted(capped, key=lambda pair: self._mean(capped[pair]))
+        by_internal = {pair[0]: pair for pair in reversed(by_nll)}
+        best = [by_internal[name] for name in self._log_proba if name in by_internal]
+        return best_of({pair: capped[pair] for pair in best}, self._weight)
+
+    def _mean(self, loss: FloatArray) -> float:
+        return float(self._weight @ loss) / max(float(self._weight.sum()), np.finfo(float).tiny)
 
 
 def settled(
@@ -167,17 +220,6 @@ def settled(
     chosen = None if external.chosen_ == NONE else external.calibrator_
     nll = {(calibration.internal, name): nll for name, nll in external.nll_.items()}
     return replace(fitted, external=chosen), Calibration(calibration.internal, external.chosen_, nll, n_rows)
-
-
-def _best(
-    losses: dict[tuple[str, str], FloatArray], weight: FloatArray, rows_per_class: float
-) -> tuple[str, str]:
-    """The pair to take; with few rows, another than the first only if it is much better."""
-    capped = {pair: np.minimum(loss, _MOST_LOSS) for pair, loss in losses.items()}
-    best = best_of(capped, weight, _MARGIN_OF_FEW if rows_per_class < _FEW_ROWS else _MARGIN)
-    first = next(iter(losses))
-    is_little = float(weight @ capped[best]) > _SHARE_OF_VERY_FEW * float(weight @ capped[first])
-    return first if rows_per_class < _VERY_FEW_ROWS and is_little else best
 
 
 class _RawScores:
@@ -213,40 +255,24 @@ class _RawScores:
 
 
 def _candidates(
-    plan: Plan, rows_per_class: float
-) -> tuple[list[BinaryCalibrator | None], list[MulticlassCalibrator | None]]:
-    """Candidates inside and outside; the only one where it is given."""
+    plan: Plan, rows: Rows
+) -> tuple[dict[str, BinaryCalibrator | None], dict[str, MulticlassCalibrator | None]]:
+    """Candidates inside and outside by name, the simplest first; the only one where it is given."""
     internal, external = plan.internal_calibration, plan.external_calibration
-    inside, outside = [internal], [external]
-    few = rows_per_class < _VERY_FEW_ROWS
+    rows_per_class = len(rows) / rows.n_classes
+    inside, outside = {name_of(internal): internal}, {name_of(external): external}
     if isinstance(internal, Auto):
-        names = [NONE] if few else internal.candidates
+        inside = {name: None if name == NONE else BINARY.create(name) for name in internal.candidates}
         if not plan.learner.gives_probabilities:
-            names = [name for name in internal.candidates if name != NONE]
-        inside = [None if name == NONE else BINARY.create(name) for name in names]
+            inside.pop(NONE, None)
+        elif rows_per_class < _FEW_ROWS:
+            inside = {name: it for name, it in inside.items() if it is None or not it.nodes_are_independent}
     if isinstance(external, AutoCalibration):
-        names = [NONE, "temperature"] if few else external.candidates
-        names = names if rows_per_class >= 2 else [NONE]  # else some class is unknown without the fold
-        outside = [None if name == NONE else MULTICLASS.create(name) for name in names]
+        names = external.candidates if rows_per_class >= 2 else [NONE]  # else some class is unknown elsewhere
+        if rows.n_classes > _MANY_CLASSES:
+            names = ["vector" if name == "vector-odds" else name for name in names]
+        outside = {name: None if name == NONE else MULTICLASS.create(name) for name in names}
     return inside, outside
-
-
-def _losses(calibrator: MulticlassCalibrator | None, rows: Rows, log_proba: FloatArray) -> FloatArray:
-    """Negative log-probability of each row's class, calibrated without the fold of the row."""
-    loss = -log_proba[np.arange(len(rows)), rows.codes].astype(np.float64)
-    if calibrator is None:
-        return loss
-    assert rows.fold is not None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for f in range(rows.n_folds):
-            inside, outside = np.flatnonzero(rows.fold == f), np.flatnonzero(rows.fold != f)
-            fitted = fit_calibrator(calibrator, rows.take(outside), log_proba[outside])
-            if fitted is not None and len(inside):
-                answer = fitted.predict_log_proba(log_proba[inside])
-                loss[inside] = -answer[np.arange(len(inside)), rows.codes[inside]]
-                calibrator = fitted.with_settings_kept()  # the first choice of settings serves all folds
-    return loss
 
 
 def name_of(calibrator: Any) -> str:

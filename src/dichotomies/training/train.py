@@ -74,15 +74,18 @@ def _fit(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], cont
     wanted = wanted_by(plan)
     crossed = [CrossFit.fit(plan, task, wanted, titled) for task, titled in _each(tasks, context)]
     Bar.stage(CALIBRATING)
-    calibration, unseen = given(plan), list[Unseen]()
+    calibration, unseen, external = given(plan), list[Unseen](), None
     if plan.chooses:
-        plan, calibration, unseen = choose(plan, forest, rows, crossed, context.rng)
+        plan, calibration, unseen, external = choose(plan, forest, rows, crossed, context.rng)
         crossed = [replace(each, plan=plan) for each in crossed]
     scorer = _joined(tasks, [each.final_scorer() for each in crossed])
     fitted = FittedForest(forest, scorer, plan.pooling)
     if (plan.calibrates_outside or plan.prediction_sets) and not unseen:
         unseen = _unseen(plan, forest, rows, tasks, crossed, context.rng)
-    fitted = fit_external(plan, fitted, rows, unseen)
+    if external is not None and plan.member_calibration is None:
+        fitted = replace(fitted, external=external)
+    else:
+        fitted = fit_external(plan, fitted, rows, unseen)
     return Trained(fitted, calibration, conformal_scores(plan, fitted, rows, unseen))
 
 

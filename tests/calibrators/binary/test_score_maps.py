@@ -109,7 +109,7 @@ def test_auto_leaves_calibrated_scores_alone(rng):
 
 
 def test_auto_takes_one_method_for_all_nodes_that_suits_the_rows(rng):
-    assert chosen(drawn(rng, [400] * 30, 0.5, 2.0)) <= {"platt", "beta"}
+    assert chosen(drawn(rng, [400] * 30, 0.5)) == {"shrunk-platt"}
     scores = rng.uniform(-3, 3, size=20_000)
     bumpy = join([(scores, rng.random(20_000) < np.where(np.abs(scores) < 2, 0.5, expit(3 * scores)))])
     assert chosen(bumpy) == {"smooth-isotonic"}

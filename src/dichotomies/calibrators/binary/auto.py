@@ -29,7 +29,7 @@ class Auto(BinaryCalibrator):
 
     Parameters
     ----------
-    candidates : sequence of str, default=("none", "platt", "beta", "smooth-isotonic")
+    candidates : sequence of str, default=("none", "shrunk-platt", "smooth-isotonic")
         Names of binary calibrators, the simplest first; "none" leaves the scores unchanged.
     n_folds : int, default=5
         Number of folds for cross-fitting.
@@ -44,13 +44,13 @@ class Auto(BinaryCalibrator):
     >>> Auto().fit(log_odds, y).maps_.names.tolist()
     ['none']
     >>> Auto().fit(3 * log_odds, y).maps_.names.tolist()
-    ['platt']
+    ['shrunk-platt']
     """
 
     is_monotone: ClassVar[bool] = False
 
     def __init__(
-        self, candidates: Sequence[str] = (IDENTITY, "platt", "beta", "smooth-isotonic"), n_folds: int = 5
+        self, candidates: Sequence[str] = (IDENTITY, "shrunk-platt", "smooth-isotonic"), n_folds: int = 5
     ) -> None:
         self.candidates = candidates
         self.n_folds = n_folds

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
 
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
@@ -20,7 +21,9 @@ _COMMON, _DEPTH = 1.0, 0.2
 
 #: Scores beyond this are read as this, so that squares and determinants do not overflow.
 _LARGEST = 1e6
-_MAX_ITER, _MAX_HALVINGS, _TOL = 50, 20, 1e-8
+#: Log-odds that Newton's method may start from.
+_USUAL_LOG_ODDS = 4.0
+_MAX_ITER, _MAX_HALVINGS, _TOL, _ROUGH_TOL = 50, 20, 1e-8, 1e-5
 
 
 @BINARY.register("shrunk-platt")
@@ -69,80 +72,107 @@ class ShrunkPlatt(BinaryCalibrator):
         return ScoreMaps.affine(parameters, "shrunk-platt").identity_where_empty(segments)
 
 
-class _Rows(NamedTuple):
-    """Scores of all nodes with the number of their node."""
+@dataclass(frozen=True)
+class _Rows:
+    """Scores of all nodes, and the group of nodes that shares parameters; a node alone by default."""
 
-    scores: FloatArray
-    targets: FloatArray
-    weights: FloatArray
-    node: IntArray
-    n_nodes: int
+    segments: Segments
+    group: IntArray
+    n_groups: int
 
     @classmethod
     def of(cls, segments: Segments) -> _Rows:
-        node = np.repeat(np.arange(len(segments)), np.diff(segments.offsets))
-        targets = segments.targets.astype(np.float64)
-        scores = np.clip(segments.scores, -_LARGEST, _LARGEST)
-        return cls(scores, targets, segments.counts, node, len(segments))
+        some = np.diff(segments.offsets) > 0
+        return cls(segments, np.flatnonzero(some), len(segments))
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        return np.clip(self.segments.scores, -_LARGEST, _LARGEST)
+
+    @cached_property
+    def _longest_slope(self) -> float:
+        """Slope that makes scores log-odds of ordinary size."""
+        return (
+            _USUAL_LOG_ODDS / max(float(np.median(np.abs(self.scores))), 1e-300) if len(self.scores) else 1.0
+        )
+
+    @cached_property
+    def _targets(self) -> FloatArray:
+        return self.segments.targets.astype(np.float64)
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        """First row of each node that has any."""
+        offsets = self.segments.offsets
+        return offsets[:-1][np.diff(offsets) > 0]
+
+    @cached_property
+    def _of(self) -> IntArray:
+        """Group of each row."""
+        sizes = np.diff(self.segments.offsets)
+        return np.repeat(self.group, sizes[sizes > 0])
 
     def slopes(self, group: IntArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
         """Slope of each group of nodes without intercept, under a normal prior."""
-        rows = self._replace(node=group[self.node], n_nodes=len(mean))
+        rows = replace(self, group=group[self.group], n_groups=len(mean))
         prior = np.stack(
             [1 / np.broadcast_to(deviation, mean.shape) ** 2, 0 * mean, np.full(len(mean), 1e12)]
         )
-        slopes, _ = rows.minimum(np.stack([mean, np.zeros(len(mean))]), prior)
+        slopes, _ = rows.minimum(np.stack([mean, np.zeros(len(mean))]), prior, _ROUGH_TOL)
         return np.asarray(np.maximum(slopes, 1e-3))
 
     def _sums(self, values: FloatArray) -> FloatArray:
-        return np.bincount(self.node, self.weights * values, self.n_nodes).astype(np.float64)
-
-    def losses(self, theta: FloatArray) -> FloatArray:
-        """Negative log-likelihood of each node."""
-        z = theta[0][self.node] * self.scores + theta[1][self.node]
-        return self._sums(np.logaddexp(0.0, z) - self.targets * z)
+        """Sums over each group."""
+        if not len(self._starts):
+            return np.zeros(self.n_groups)
+        by_node = np.add.reduceat(values, self._starts)
+        return np.bincount(self.group, by_node, self.n_groups).astype(np.float64)
 
     def derivatives(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Loss (n_nodes,), its gradient (2, n_nodes) and second derivatives (3, n_nodes): aa, ab, bb."""
-        z = theta[0][self.node] * self.scores + theta[1][self.node]
-        p, s = expit(z), self.scores
-        error, q = p - self.targets, p * (1 - p)
+        """Loss (n_groups,), its gradient (2, n_groups) and second derivatives (3, n_groups): aa, ab, bb."""
+        s, weights = self.scores, self.segments.counts
+        z = theta[0][self._of] * s + theta[1][self._of]
+        tail = np.exp(-np.abs(z))
+        likelier = 1.0 / (1.0 + tail)
+        error = weights * (np.where(z >= 0.0, likelier, tail * likelier) - self._targets)
+        q = weights * tail * likelier * likelier
+        loss = weights * (np.maximum(z, 0.0) - self._targets * z + np.log(1.0 + tail))
+        qs = q * s
         gradient = np.stack([self._sums(error * s), self._sums(error)])
-        curvature = np.stack([self._sums(q * s * s), self._sums(q * s), self._sums(q)])
-        return self._sums(np.logaddexp(0.0, z) - self.targets * z), gradient, curvature
+        return self._sums(loss), gradient, np.stack([self._sums(qs * s), self._sums(qs), self._sums(q)])
 
-    def minimum(self, mean: FloatArray, prior: FloatArray) -> FloatArray:
-        """Slopes and intercepts (2, n_nodes) with the highest posterior, by Newton's method from `mean`.
+    def minimum(self, mean: FloatArray, prior: FloatArray, tol: float = _TOL) -> FloatArray:
+        """Slopes and intercepts (2, n_groups) with the highest posterior, by Newton's method from `mean`.
 
         Parameters
         ----------
-        mean : (2, n_nodes)
-        prior : (3, n_nodes) or (3, 1)
+        mean : (2, n_groups)
+        prior : (3, n_groups) or (3, 1)
             Precision: entries aa, ab and bb.
         """
 
-        def penalty(theta: FloatArray) -> FloatArray:
+        def posterior(theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            loss, (g_a, g_b), curvature = self.derivatives(theta)
             d, e = theta - mean
-            return np.asarray(prior[0] * d * d + 2 * prior[1] * d * e + prior[2] * e * e) / 2
+            loss = loss + np.asarray(prior[0] * d * d + 2 * prior[1] * d * e + prior[2] * e * e) / 2
+            gradient = np.stack([g_a + prior[0] * d + prior[1] * e, g_b + prior[1] * d + prior[2] * e])
+            return loss, gradient, curvature + prior
 
         theta = mean.copy()
+        theta[0] = np.minimum(mean[0], self._longest_slope)  # beyond, hardly a row has any curvature
+        loss, gradient, curvature = posterior(theta)
         for _ in range(_MAX_ITER):
-            loss, gradient, curvature = self.derivatives(theta)
-            loss = loss + penalty(theta)
-            d, e = theta - mean
-            g_a = gradient[0] + prior[0] * d + prior[1] * e
-            g_b = gradient[1] + prior[1] * d + prior[2] * e
-            aa, ab, bb = curvature + prior
+            (g_a, g_b), (aa, ab, bb) = gradient, curvature
             step = np.stack([bb * g_a - ab * g_b, aa * g_b - ab * g_a]) / (aa * bb - ab * ab)
-            decrease = step[0] * g_a + step[1] * g_b
-            active = decrease > _TOL * (1 + np.abs(loss))
+            active = step[0] * g_a + step[1] * g_b > tol * (1 + np.abs(loss))
             step[:, ~active] = 0.0
+            if not active.any():
+                break
             for _ in range(_MAX_HALVINGS):
-                worse = self.losses(theta - step) + penalty(theta - step) > loss
+                reached, gradient, curvature = posterior(theta - step)
+                worse = reached > loss
                 if not worse.any():
                     break
                 step[:, worse] /= 2
-            theta -= step
-            if not active.any():
-                break
+            theta, loss = theta - step, reached
         return theta

@@ -1,8 +1,8 @@
 """Negative log-likelihood of ``softmax(scale * x + bias)`` and its derivatives, summed over rows.
 
-Small problems are evaluated in double precision, large ones in single precision by a kernel whose blocks
-are accumulated in double precision. The blocks depend on the shape alone and are added in order, so the
-result does not depend on the number of threads.
+Small problems are evaluated in double precision, others in single precision with blocks that are accumulated
+in double precision, large ones by a kernel. The blocks depend on the shape alone and are added in order, so
+the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     SingleArray = npt.NDArray[np.float32]
 
-#: Maximum number of entries (rows times classes) evaluated in double precision.
-DOUBLE_UP_TO = 2**21
+#: Maximum numbers of entries (rows times classes) evaluated in double precision, and without a kernel.
+DOUBLE_UP_TO, PLAIN_UP_TO = 2**15, 2**21
 
 #: Bounds of the common scale; naive Bayes on a thousand counts needs 1e-5.
 _LOWEST, _HIGHEST = 1e-12, 1e5
@@ -48,13 +48,19 @@ class Likelihood:
     def __post_init__(self) -> None:
         n_rows, n_classes = self.rows.shape
         self.single = n_rows * n_classes > DOUBLE_UP_TO
+        self._by_kernel = n_rows * n_classes > PLAIN_UP_TO
         #: Relative rounding error of a value.
         self.noise = 3e-7 if self.single else 1e-14
-        step = -(-n_rows // (_TASKS if self.single else 1))
+        step = -(-n_rows // (_TASKS if self._by_kernel else 1))
         self._tasks = [(part,) for part in row_slices(n_rows, step)]
-        if self.single:
+        if self._by_kernel:
             shift, floor, weight = self.rows.shift, self.rows.floor, self.rows.weight
-            self._shift, self._floor, self._weight = (a.astype(np.float32) for a in (shift, floor, weight))
+            self._shift, self._floor = shift.astype(np.float32), floor.astype(np.float32)
+            self._weight: npt.NDArray[Any] = weight.astype(np.float32)
+        else:
+            precision = np.float32 if self.single else np.float64
+            self._x: npt.NDArray[Any] = self.rows.dense().astype(precision, copy=False)
+            self._weight = self.rows.weight.astype(precision, copy=False)
 
     def class_sums(
         self, scale: FloatArray, bias: FloatArray, *, curvature: bool = True
@@ -66,9 +72,9 @@ class Likelihood:
         single = _in_single(scale), _in_single(bias)
 
         def task(rows: slice) -> tuple[float, FloatArray]:
-            if self.single:
-                return self._single_class_sums(rows, *single, curvature=curvature)
-            return self._double_class_sums(scale, bias)
+            if self._by_kernel:
+                return self._kernel_class_sums(rows, *single, curvature=curvature)
+            return self._plain_class_sums(*(single if self.single else (scale, bias)), curvature=curvature)
 
         parts = self._run(task)
         return sum(value for value, _ in parts), np.sum([sums for _, sums in parts], axis=0)
@@ -79,9 +85,9 @@ class Likelihood:
         single = np.full(n_classes, scale, dtype=np.float32), np.zeros(n_classes, dtype=np.float32)
 
         def task(rows: slice) -> tuple[float, float, float]:
-            if self.single:
+            if self._by_kernel:
                 return scale_sums(*self._given(rows), *single)
-            return self._double_scale_sums(scale)
+            return self._plain_scale_sums(scale)
 
         value, slope, curvature = np.sum(self._run(task), axis=0).tolist()
         return value, slope, curvature
@@ -96,7 +102,7 @@ class Likelihood:
         codes, weight = self.rows.codes[rows], self._weight[rows]
         return self.rows.raw[rows], self._shift[rows], self._floor[rows], codes, weight
 
-    def _single_class_sums(
+    def _kernel_class_sums(
         self, rows: slice, scale: SingleArray, bias: SingleArray, *, curvature: bool
     ) -> tuple[float, FloatArray]:
         value, sums = 0.0, np.zeros((5, len(scale)))
@@ -108,32 +114,42 @@ class Likelihood:
             sums += part
         return value, sums
 
-    def _double_class_sums(self, scale: FloatArray, bias: FloatArray) -> tuple[float, FloatArray]:
+    def _plain_class_sums(
+        self, scale: npt.NDArray[Any], bias: npt.NDArray[Any], *, curvature: bool
+    ) -> tuple[float, FloatArray]:
         value, sums = 0.0, np.zeros((5, len(scale)))
         for few in row_blocks(*self.rows.shape):
-            x, codes, weight = self.rows.block(few), self.rows.codes[few], self.rows.weight[few]
-            log_total, own, p = _softmax(x * scale + bias, codes)
+            x, codes, weight = self._x[few], self.rows.codes[few], self._weight[few]
+            z = x * scale
+            z += bias
+            log_total, own, p = _softmax(z, codes)
             value += float(weight @ (log_total - own))
-            q = p * (1 - p)
-            qx = q * x
-            for k, term in enumerate((p, p * x, q, qx, qx * x)):
-                sums[k] += weight @ term
+            sums[0] += weight @ p
+            sums[1] += weight @ np.multiply(p, x)
+            if curvature:
+                q = np.multiply(p, 1 - p, out=p)
+                sums[2] += weight @ q
+                q *= x
+                sums[3] += weight @ q
+                q *= x
+                sums[4] += weight @ q
         return value, sums
 
-    def _double_scale_sums(self, scale: float) -> tuple[float, float, float]:
+    def _plain_scale_sums(self, scale: float) -> tuple[float, float, float]:
         sums = np.zeros(3)
         for few in row_blocks(*self.rows.shape):
-            x, codes, weight = self.rows.block(few), self.rows.codes[few], self.rows.weight[few]
-            x -= x[np.arange(len(x)), codes][:, None]
+            x, codes, weight = self._x[few], self.rows.codes[few], self._weight[few]
             log_total, own, p = _softmax(x * scale, codes)
-            mean = (p * x).sum(axis=1)
-            variance = (p * x * x).sum(axis=1) - mean**2
-            sums += weight @ np.column_stack([log_total - own, mean, variance])
+            p *= x
+            mean = p.sum(axis=1)
+            mean_square = np.einsum("ij,ij->i", p, x)
+            own_x = x[np.arange(len(x)), codes]
+            sums += weight @ np.column_stack([log_total - own, mean - own_x, mean_square - mean**2])
         value, slope, curvature = sums.tolist()
         return value, slope, curvature
 
 
-def _softmax(z: FloatArray, codes: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _softmax(z: Any, codes: npt.NDArray[np.intp]) -> tuple[Any, Any, Any]:
     """Return each row's log normaliser, its true class's entry, and the softmax, which overwrites z."""
     own = z[np.arange(len(z)), codes]
     top = z.max(axis=1)
@@ -154,10 +170,10 @@ class BestScale:
     converged: bool
 
 
-def best_scale(likelihood: Likelihood, max_iter: int = 100) -> BestScale:
-    """Return the maximum-likelihood scale, by Newton's method with bracketing."""
+def best_scale(likelihood: Likelihood, max_iter: int = 100, tol: float = 1e-11) -> BestScale:
+    """Return the maximum-likelihood scale up to a relative error, by Newton's method with bracketing."""
     separated = _separated(likelihood.rows)
-    smallest = 1e-6 if likelihood.single else 1e-11
+    smallest = max(1e-6, tol) if likelihood.single else tol
     low, high, scale = _LOWEST, _HIGHEST, 1.0
     for iteration in range(1, max_iter + 1):
         _, slope, curvature = likelihood.scale_sums(scale)
@@ -166,7 +182,8 @@ def best_scale(likelihood: Likelihood, max_iter: int = 100) -> BestScale:
         low, high = (scale, high) if slope < 0 else (low, scale)
         newton = scale - slope / curvature if curvature > 0 else np.nan
         if abs(newton - scale) <= smallest * scale or high / low < 1 + smallest:
-            return BestScale(float(np.clip(newton, low, high)), separated, iteration, converged=True)
+            best = float(np.clip(newton, low, high)) if np.isfinite(newton) else scale
+            return BestScale(best, separated, iteration, converged=True)
         scale = float(newton if low < newton < high else np.sqrt(low * high))
     return BestScale(scale, separated, max_iter, converged=False)
 

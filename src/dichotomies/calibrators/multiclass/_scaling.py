@@ -31,6 +31,9 @@ _EXPECTED_SCALE, _EXPECTED_BIAS = 0.05, 0.3
 # be far too long. This share of the row's maximum curvature is added to limit the step.
 _DAMPING = 0.1
 
+# Relative decrease of the evidence below which a better spread is not looked for.
+_SPREAD_TOL = 1e-6
+
 # The curvature is computed in this many first evaluations, and afterwards once in as many.
 _CURVATURE_CALLS = 6
 
@@ -200,11 +203,14 @@ def best_spread(theta: FloatArray, gradient: FloatArray, curvature: FloatArray) 
         gradient = spread.precision_slopes() @ by_precision / 2
         return _hyperprior_nll(spread) - evidence, gradient + _hyperprior_slopes(spread)
 
-    grid = [(np.log(s), np.log(t), r) for s in (0.01, 0.1, 0.5) for t in (0.03, 0.3, 1) for r in (0, 0.8)]
+    grid = [(np.log(s), np.log(t), r) for s in (0.02, 0.2) for t in (0.05, 0.5) for r in (0, 0.8)]
     limits = [(SMALLEST, LARGEST_SCALE), (SMALLEST, LARGEST_BIAS)]
     bounds = [*np.log(limits).tolist(), (-CORRELATED, CORRELATED)]
     start = min(map(np.array, grid), key=lambda point: negative_evidence(point)[0])
-    return _spread_at(minimize(negative_evidence, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
+    found = minimize(
+        negative_evidence, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": _SPREAD_TOL}
+    )
+    return _spread_at(found.x)
 
 
 def _hyperprior_nll(spread: Spread) -> float:

@@ -46,7 +46,7 @@ class AutoCalibration(MulticlassCalibrator):
 
     Parameters
     ----------
-    candidates : sequence of str, default=("none", "vector")
+    candidates : sequence of str, default=("none", "vector-odds")
         Names of multiclass calibrators, the simplest first; "none" leaves the probabilities unchanged.
     cv : int, default=3
         Number of folds.
@@ -70,10 +70,10 @@ class AutoCalibration(MulticlassCalibrator):
     >>> MULTICLASS.create("auto").fit(log_proba, y).chosen_
     'none'
     >>> MULTICLASS.create("auto").fit(3 * log_proba, y).chosen_
-    'vector'
+    'vector-odds'
     """
 
-    def __init__(self, *, candidates: Sequence[str] = ("none", "vector"), cv: int = 3) -> None:
+    def __init__(self, *, candidates: Sequence[str] = ("none", "vector-odds"), cv: int = 3) -> None:
         self.candidates = candidates
         self.cv = cv
 
@@ -83,24 +83,16 @@ class AutoCalibration(MulticlassCalibrator):
         used = [k for k in range(self.cv) if _usable(rows, fold, k)]
         self.nll_: dict[str, float] = {}
         self.chosen_ = self.candidates[0]
+        fitted = {}
         if len(used) == self.cv:
-            losses = {name: self._held_out(name, rows, fold) for name in self.candidates}
-            self.nll_ = {name: float(rows.weight @ loss) / rows.total_weight for name, loss in losses.items()}
-            self.chosen_ = best_of(losses, rows.weight)
-        self.calibrator_ = _create(self.chosen_).fit_on(rows)
-        self.n_iter_, self.converged_ = self.calibrator_.n_iter_, True  # the selected one has warned already
-
-    def _held_out(self, name: str, rows: CalibrationRows, fold: IntArray) -> FloatArray:
-        """Return the held-out negative log-probability of each row's class."""
-        loss = np.empty(len(fold))
-        for k in range(self.cv):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                calibrator = _create(name).fit_on(rows.take(fold != k))
-            held_out = fold == k
-            log_proba = calibrator.predict_log_proba(rows.raw[held_out])
-            loss[held_out] = -log_proba[np.arange(len(log_proba)), rows.codes[held_out]]
-        return loss
+                fitted = {name: _create(name).fit_on(rows) for name in self.candidates}
+                losses = {name: each.held_out_losses_on(rows, fold) for name, each in fitted.items()}
+            self.nll_ = {name: float(rows.weight @ loss) / rows.total_weight for name, loss in losses.items()}
+            self.chosen_ = best_of(losses, rows.weight)
+        self.calibrator_ = fitted.get(self.chosen_) or _create(self.chosen_).fit_on(rows)
+        self.n_iter_, self.converged_ = self.calibrator_.n_iter_, self.calibrator_.converged_
 
     def slope_and_bias(self) -> tuple[FloatArray, FloatArray] | None:
         """Return those of the selected calibrator."""

@@ -72,10 +72,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         -------
         self
         """
-        raw = np.ascontiguousarray(checked_log_proba(log_proba))
-        codes = _codes(y, raw, classes)
-        rows = CalibrationRows.read(raw, codes, bounded_counts(row_weights(sample_weight, len(raw))))
-        return self.fit_on(rows)
+        return self.fit_on(_calibration_rows(log_proba, y, sample_weight, classes))
 
     def fit_on(self, rows: CalibrationRows) -> MulticlassCalibrator:
         """Fit the calibrator to validated rows."""
@@ -123,13 +120,34 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         result = self.predict_log_proba(log_proba)
         return np.exp(result, out=result)
 
-    def with_settings_kept(self) -> MulticlassCalibrator:
-        """Return an unfitted copy whose settings, where they were chosen by `fit`, are the chosen ones.
+    def held_out_losses(
+        self,
+        log_proba: npt.ArrayLike,
+        y: npt.ArrayLike,
+        fold: IntArray,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> FloatArray:
+        """Return the negative log-probability of each row's class by refits without the row's fold.
 
-        Fitting the copy to parts of the rows, in order to judge the calibrator, is then quicker.
+        Parameters
+        ----------
+        log_proba, y, sample_weight
+            The rows that the calibrator was fitted to.
+        fold : array of shape (n_rows,)
+            Fold of each row.
         """
-        copy: MulticlassCalibrator = clone(self)
-        return copy
+        return self.held_out_losses_on(_calibration_rows(log_proba, y, sample_weight), fold)
+
+    def held_out_losses_on(self, rows: CalibrationRows, fold: IntArray) -> FloatArray:
+        """Return the losses of validated rows; see `held_out_losses`."""
+        losses = np.empty(len(fold))
+        for f in np.unique(fold):
+            own, others = fold == f, rows.take(fold != f)
+            copy: MulticlassCalibrator = clone(self)
+            calibrator = copy.fit_on(others) if others.weight.any() else self
+            answer = calibrator.predict_log_proba(rows.raw[own])
+            losses[own] = -answer[np.arange(len(answer)), rows.codes[own]]
+        return losses
 
     def check_relations(self, names: dict[str, Any]) -> None:
         """Raise if one row cannot be calibrated; see `dichotomies.persistence.checks`."""
@@ -178,6 +196,15 @@ def _bounded(raw: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if max(raw.max(), -lowest) <= _FARTHEST:
         return raw
     return np.where(np.isfinite(raw), np.clip(raw, -_FARTHEST, _FARTHEST), raw)
+
+
+def _calibration_rows(
+    log_proba: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any, classes: npt.ArrayLike | None = None
+) -> CalibrationRows:
+    """Return the validated rows."""
+    raw = np.ascontiguousarray(checked_log_proba(log_proba))
+    codes = _codes(y, raw, classes)
+    return CalibrationRows.read(raw, codes, bounded_counts(row_weights(sample_weight, len(raw))))
 
 
 def _codes(y: npt.ArrayLike, raw: npt.NDArray[Any], classes: npt.ArrayLike | None) -> IntArray:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from sklearn.base import clone
 
 from dichotomies.calibrators.multiclass._likelihood import BestScale, Likelihood, best_scale
-from dichotomies.calibrators.multiclass._rows import log_odds, row_blocks
+from dichotomies.calibrators.multiclass._rows import log_odds, normalise, row_blocks
 from dichotomies.calibrators.multiclass._scaling import ScalingObjective, Spread, best_spread
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 
 if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.calibrators.multiclass._rows import CalibrationRows
 
 _ROUNDS = 2  # alternations between choosing the prior and fitting under it
+_ROUGHLY = 1e-3  # relative error of the common scale to start from
+_ROUGH_TOL = 1e-4  # nats per row, before the prior is chosen again
+_REFIT_STEPS = 2  # toward the optimum of slightly different rows
 
 
 class _VectorModel(MulticlassCalibrator):
@@ -68,7 +71,7 @@ class VectorScaling(_VectorModel):
     spread : tuple of two or three floats, default=None
         Standard deviations of w / t and b over the classes, and their correlation. None: estimated from the
         rows.
-    tol : float, default=1e-9
+    tol : float, default=1e-6
         Stop when the predicted decrease is lower, in nats per row.
     max_iter : int, default=200
         Maximum number of iterations.
@@ -82,7 +85,9 @@ class VectorScaling(_VectorModel):
     common_scale_ : float
         The scale t.
     spread_ : tuple of three floats
-        Standard deviations and correlation used; the first as a fraction of t.
+        Standard deviations and correlation used; the first as a fraction of `unit_`.
+    unit_ : float
+        The scale of temperature scaling.
 
     References
     ----------
@@ -107,7 +112,7 @@ class VectorScaling(_VectorModel):
         *,
         on: Literal["log_proba", "log_odds"] = "log_proba",
         spread: tuple[float, float] | tuple[float, float, float] | None = None,
-        tol: float = 1e-9,
+        tol: float = 1e-6,
         max_iter: int = 200,
         n_jobs: int | None = None,
     ) -> None:
@@ -120,23 +125,111 @@ class VectorScaling(_VectorModel):
     def fit_rows(self, rows: CalibrationRows) -> None:
         """Alternate twice between choosing the prior and fitting under it."""
         likelihood = Likelihood(self._inputs(rows), self.n_jobs)
-        start = best_scale(likelihood)
+        start = best_scale(likelihood, tol=_ROUGHLY)
         objective = _all_free(likelihood)
         x = np.concatenate([[start.scale], np.zeros(2 * self.n_classes_)])
-        n_iter = 0
-        for _ in range(1 if self.spread else _ROUNDS):
+        n_iter, last = 0, 0 if self.spread else _ROUNDS - 1
+        for i in range(last + 1):
             spread = Spread(*self.spread) if self.spread else _spread(objective, x, start.scale)
             objective.prior = spread.precision(unit=start.scale)
-            found = objective.minimum(x, tol=self.tol, max_iter=self.max_iter)
+            tol = self.tol if i == last else max(self.tol, _ROUGH_TOL)
+            found = objective.minimum(x, tol=tol, max_iter=self.max_iter)
             x, n_iter = found.x, n_iter + found.n_iter
-        self.common_scale_ = float(x[0])
+        self.common_scale_, self.unit_ = float(x[0]), float(start.scale)
         self.spread_ = (spread.scale, spread.bias, spread.correlation)
         self._keep(objective, x, n_iter, found.converged)
 
-    def with_settings_kept(self) -> VectorScaling:
-        """Return an unfitted copy with the prior of this fit."""
-        copy: VectorScaling = clone(self).set_params(spread=self.spread_)
-        return copy
+    def held_out_losses_on(self, rows: CalibrationRows, fold: IntArray) -> FloatArray:
+        """Return the losses by refits under the prior of this fit, a few steps from it."""
+        inputs, losses = self._inputs(rows), np.empty(len(fold))
+        start = np.concatenate([[self.common_scale_], self.scale_ - self.common_scale_, self.bias_])
+        for f in np.unique(fold):
+            own, others = inputs.take(fold == f), inputs.take(fold != f)
+            objective = _all_free(Likelihood(others, self.n_jobs))
+            objective.prior = Spread(*self.spread_).precision(unit=self.unit_)
+            x = (
+                objective.minimum(start, tol=self.tol, max_iter=_REFIT_STEPS).x
+                if len(others.weight)
+                else start
+            )
+            scale, bias = objective.scale_and_bias(x)
+            answer = normalise(own.dense() * scale + bias)
+            losses[fold == f] = -answer[np.arange(len(answer)), own.codes]
+        return losses
+
+
+@MULTICLASS.register("vector-odds")
+class OddsScaling(VectorScaling):
+    """Vector scaling of log-odds: `VectorScaling` with ``log p - log(1 - p)`` in place of log p; the default.
+
+    ``p'_c`` is proportional to ``exp(w_c log(p_c / (1 - p_c)) + b_c)``. Probabilities of small classes
+    change as by vector scaling; those near 1 are moved further, so that a model that is under-confident where
+    it is nearly sure, as products of many nodes are, can be corrected without making it over-confident
+    elsewhere.
+
+    Probabilities lower than any that came true are bounded by how often such came true, by Laplace's rule:
+    of n entries below the lowest log-probability of a true class, none was true, so that entries below both
+    that and ``-log(n + 1)`` are read as the lower of the two.
+
+    Parameters
+    ----------
+    spread, tol, max_iter, n_jobs
+        See `VectorScaling`.
+
+    Attributes
+    ----------
+    floor_ : float
+        Lower bound of log-probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies.calibrators.multiclass import MULTICLASS
+    >>> rng = np.random.default_rng(0)
+    >>> log_proba = np.log(rng.dirichlet([1, 1, 1], size=500))
+    >>> y = [rng.choice(3, p=p) for p in np.exp(log_proba)]
+    >>> MULTICLASS.create("vector-odds").fit(3 * log_proba, y).scale_.round(1)
+    array([0.3, 0.3, 0.3])
+    """
+
+    def __init__(
+        self,
+        *,
+        spread: tuple[float, float] | tuple[float, float, float] | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.spread = spread
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    @property
+    def on(self) -> str:  # type: ignore[override]
+        """Input of the model."""
+        return "log_odds"
+
+    def fit_rows(self, rows: CalibrationRows) -> None:
+        """Find the bound, then fit as vector scaling does."""
+        self.floor_ = _supported_floor(rows)
+        super().fit_rows(rows)
+
+    def _inputs(self, rows: CalibrationRows) -> CalibrationRows:
+        return super()._inputs(replace(rows, floor=np.maximum(rows.floor, self.floor_)))
+
+    def scores(self, x: FloatArray) -> FloatArray:
+        """Return ``w x + b`` with x the log-odds, bounded below."""
+        return super().scores(np.maximum(x, self.floor_, out=x))
+
+
+def _supported_floor(rows: CalibrationRows) -> float:
+    """Return the lower bound of log-probabilities that the rows give evidence for."""
+    lowest = float(rows.own[rows.weight > 0].min(initial=0.0))
+    n_below = sum(
+        float(rows.weight[part] @ (rows.block(part) < lowest).sum(axis=1)) for part in row_blocks(*rows.shape)
+    )
+    return min(lowest, -float(np.log(n_below + 1)))
 
 
 def _all_free(likelihood: Likelihood) -> ScalingObjective:

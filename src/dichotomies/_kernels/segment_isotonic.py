@@ -1,0 +1,125 @@
+"""Isotonic regression of many segments together in plain numpy; see `isotonic` for the method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+
+
+class Blocks(NamedTuple):
+    """Distinct scores of all segments, and the blocks of isotonic regression, segment after segment.
+
+    Attributes
+    ----------
+    distinct, weight : (n_distinct,)
+        Scores, increasing in each segment, and their weights.
+    first : (n_blocks,)
+        Index of the first distinct score of each block.
+    positive, negative : (n_blocks,)
+        Weight of either side.
+    offsets : (m + 1,)
+        Blocks of each segment.
+    """
+
+    distinct: FloatArray
+    weight: FloatArray
+    first: IntArray
+    positive: FloatArray
+    negative: FloatArray
+    offsets: IntArray
+
+    @property
+    def last(self) -> IntArray:
+        """Index of the last distinct score of each block."""
+        return np.append(self.first, len(self.distinct))[1:] - 1
+
+    @property
+    def is_end(self) -> tuple[BoolArray, BoolArray]:
+        """Whether a block is the first, and the last, of its segment."""
+        begins, ends = np.zeros((2, len(self.first)), dtype=bool)
+        some = np.diff(self.offsets) > 0
+        begins[self.offsets[:-1][some]] = True
+        ends[self.offsets[1:][some] - 1] = True
+        return begins, ends
+
+    def probabilities(self) -> FloatArray:
+        """The share of the positive side in each block, bounded; see `isotonic.block_probabilities`."""
+        share = self.positive / (self.positive + self.negative)
+        begins, ends = self.is_end
+        before, after = np.append(0.0, share[:-1]), np.append(share[1:], 1.0)
+        low = np.minimum(1.0 / (self.negative + 2.0), np.where(ends, 1.0, after))
+        high = np.maximum((self.positive + 1.0) / (self.positive + 2.0), np.where(begins, 0.0, before))
+        p = np.where(begins & (self.positive == 0.0), low, share)
+        return np.where(ends & (self.negative == 0.0), high, p)
+
+
+def pool_segments(
+    scores: FloatArray, targets: BoolArray, weights: FloatArray, offsets: IntArray, order: IntArray
+) -> Blocks:
+    """Pool ties, then adjacent violators, of all segments at once.
+
+    In every pass each run of violators is merged into one block, which isotonic regression does sooner or
+    later in whichever order it goes.
+    """
+    order = order[weights[order] > 0.0]
+    m = len(offsets) - 1
+    segment = np.repeat(np.arange(m), np.diff(offsets))[order]
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = (np.diff(scores[order]) != 0.0) | (np.diff(segment) != 0)
+    first = np.flatnonzero(is_new)
+    distinct, segment = scores[order][first], segment[first]
+    side = np.where(targets[order], weights[order], 0.0)
+    positive, weight = _sums(side, first), _sums(weights[order], first)
+    negative = _sums(weights[order] - side, first)
+    first = np.arange(len(first))
+    while len(first):
+        violates = (positive[:-1] * negative[1:] >= positive[1:] * negative[:-1]) & (
+            segment[:-1] == segment[1:]
+        )
+        if not violates.any():
+            break
+        kept = np.flatnonzero(np.append(True, ~violates))
+        positive, negative = _sums(positive, kept), _sums(negative, kept)
+        first, segment = first[kept], segment[kept]
+    return Blocks(distinct, weight, first, positive, negative, np.searchsorted(segment, np.arange(m + 1)))
+
+
+def _sums(values: FloatArray, first: IntArray) -> FloatArray:
+    return np.asarray(np.add.reduceat(values, first)) if len(first) else np.empty(0)
+
+
+def block_centres(blocks: Blocks) -> FloatArray:
+    """Log-odds of the mean probability in each block; see `smooth_isotonic.block_centres`."""
+    tail = np.exp(-np.abs(blocks.distinct))
+    likelier, other = blocks.weight / (1.0 + tail), blocks.weight * tail / (1.0 + tail)
+    is_high = blocks.distinct > 0.0
+    above = _sums(np.where(is_high, likelier, other), blocks.first)
+    below = _sums(np.where(is_high, other, likelier), blocks.first)
+    lowest, highest = blocks.distinct[blocks.first], blocks.distinct[blocks.last]
+    return np.asarray(np.minimum(np.maximum(np.log(above) - np.log(below), lowest), highest))
+
+
+def monotone_derivatives(x: FloatArray, y: FloatArray, blocks: Blocks, steepest: float) -> FloatArray:
+    """Derivatives of the increasing cubic interpolants; see `smooth_isotonic.monotone_derivatives`."""
+    begins, ends = blocks.is_end
+    width = np.diff(x, prepend=np.nan, append=np.nan)
+    slope = np.diff(y, prepend=np.nan, append=np.nan) / width
+    (before, after), (left, right) = (width[:-1], width[1:]), (slope[:-1], slope[1:])
+    near, far = 2.0 * after + before, after + 2.0 * before
+    rises = (left > 0.0) & (right > 0.0)
+    inner = np.where(rises, np.minimum((near + far) / (near / left + far / right), steepest), 0.0)
+    derivatives = np.where(begins | ends, 0.0, inner)
+    sizes = np.diff(blocks.offsets)
+    starts, stops = blocks.offsets[:-1], blocks.offsets[1:] - 1
+    two = starts[sizes == 2]
+    derivatives[two] = derivatives[two + 1] = np.minimum(right[two], steepest)
+    for end, step in ((starts[sizes > 2], 1), (stops[sizes > 2], -1)):
+        one = np.minimum(end, end + step) + 1  # index in `width` of the piece next to the end
+        h, h_next, s, s_next = width[one], width[one + step], slope[one], slope[one + step]
+        derivative = ((2.0 * h + h_next) * s - h * s_next) / (h + h_next)
+        derivatives[end] = np.minimum(np.minimum(np.maximum(derivative, 0.0), 3.0 * s), steepest)
+    return derivatives
