@@ -34,7 +34,7 @@ class _NoTree:
 def measure(trial: DefaultsTrial, *, data_dir: Path | None = None) -> DefaultsResult:
     """Run one trial."""
     peak = PeakMemory()
-    data = _prepared(trial.dataset, trial.learner, trial.repeat, trial.seed, data_dir)
+    data = prepared(trial.dataset, trial.learner, trial.repeat, trial.seed, data_dir)
     if trial.rows_per_class:
         data = _with_few_rows(data, trial)
     model = _classifier(trial)
@@ -70,7 +70,7 @@ def _with_few_rows(data: PreparedSplit, trial: DefaultsTrial) -> PreparedSplit:
 
 
 @lru_cache(maxsize=1)  # trials that share it follow each other
-def _prepared(name: str, learner: str, repeat: int, seed: int, data_dir: Path | None) -> PreparedSplit:
+def prepared(name: str, learner: str, repeat: int, seed: int, data_dir: Path | None) -> PreparedSplit:
     """Training and test rows of a few classes, which all ways share."""
     most = FEWER.get(name, FEWER.get(learner, TRAIN))
     data = prepared_rows(name, learner, repeat, seed, data_dir, CLASSES, most)

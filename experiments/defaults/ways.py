@@ -38,7 +38,7 @@ STRUCTURE = "2-means"
 
 def classifier(trial: DefaultsTrial) -> Any:
     """The classifier of a trial, not yet fitted."""
-    base = _base(trial)
+    base = base_learner(trial.dataset, trial.learner)
     if trial.way == FLAT:
         return FlatCalibrated(base)
     return NestedDichotomyClassifier(
@@ -64,11 +64,12 @@ def _calibration(way: str) -> dict[str, Any]:
     return {"internal_calibration": internal, "external_calibration": external}
 
 
-def _base(trial: DefaultsTrial) -> Any:
-    if trial.learner == "logistic_regression":
+def base_learner(dataset: str, learner: str) -> Any:
+    """The estimator at the nodes, for the features of a dataset."""
+    if learner == "logistic_regression":
         return LogisticRegression(max_iter=1_000)
-    if trial.learner == "naive_bayes":
-        return MultinomialNB() if DATASETS.create(trial.dataset).kind == "sparse" else GaussianNB()
+    if learner == "naive_bayes":
+        return MultinomialNB() if DATASETS.create(dataset).kind == "sparse" else GaussianNB()
     return HistGradientBoostingClassifier(max_iter=30, random_state=0)
 
 

@@ -72,8 +72,8 @@ class NestedDichotomyClassifier(DichotomyEstimator):
     >>> from dichotomies import NestedDichotomyClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = NestedDichotomyClassifier(LogisticRegression(), [0, [1, 2]], random_state=0).fit(X, y)
-    >>> print(clf.calibration_)
-    none at the nodes, vector outside; out-of-fold NLL 0.085, best of 8 pairs (0.146 uncalibrated)
+    >>> clf.calibration_.internal, clf.calibration_.external
+    ('none', 'vector-odds')
     >>> clf.predict_proba(X[[0, 60, 120]]).round(3)
     array([[1.   , 0.   , 0.   ],
            [0.002, 0.998, 0.   ],
