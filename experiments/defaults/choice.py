@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from experiments.defaults.trial import DefaultsTrial
-from experiments.defaults.ways import FLAT, LEARNERS, WAYS
+from experiments.defaults.ways import BEFORE, CANDIDATES, FLAT, LEARNERS, NOW, WAYS
 from experiments.study.choice import StudyDataset
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class DefaultsChoice:
 
 
 def _is_run(dataset: str, learner: str, way: str, rows_per_class: int) -> bool:
+    if rows_per_class:
+        return learner != "boosted_trees" and way in (NOW, BEFORE, *CANDIDATES)
     if learner == "boosted_trees":
-        return dataset in BOOSTED and not rows_per_class and way != FLAT
-    return way != FLAT or (learner == "logistic_regression" and not rows_per_class)
+        return dataset in BOOSTED and way != FLAT
+    return way != FLAT or learner == "logistic_regression"

@@ -7,7 +7,7 @@ from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING, NamedTuple
 
 from dichotomies.plots.style import COLOURS, GREY, MARKERS, matplotlib, tidy
-from experiments.defaults.ways import BEFORE, FIXED, FLAT, LEARNERS, NOW, PLAIN
+from experiments.defaults.ways import BEFORE, CANDIDATES, FIXED, FLAT, LEARNERS, NOW, PLAIN
 from experiments.pages import markdown
 from experiments.pages.grid import Grid, Line, Words
 
@@ -47,8 +47,9 @@ def cases(results: Iterable[DefaultsResult], rows_per_class: int = 0) -> list[Ca
     for each in (r for r in results if r.trial.rows_per_class == rows_per_class):
         found[each.trial.dataset, each.trial.learner][each.trial.way].append(each)
     complete = {}
+    needed = (*(CANDIDATES if rows_per_class else FIXED), BEFORE, NOW)
     for key, by_way in found.items():
-        repeats = set.intersection(*({r.trial.repeat for r in by_way[way]} for way in (*FIXED, BEFORE, NOW)))
+        repeats = set.intersection(*({r.trial.repeat for r in by_way[way]} for way in needed))
         kept = {way: [r for r in each if r.trial.repeat in repeats] for way, each in by_way.items()}
         if repeats:
             complete[key] = kept
@@ -150,8 +151,8 @@ def few_rows(by_rows: dict[int, list[Case]]) -> Grid:
 
 
 def _best(case: Case) -> str:
-    """The fixed pair of least NLL on the test rows."""
-    return min(FIXED, key=case.mean)
+    """The candidate of least NLL on the test rows."""
+    return min(CANDIDATES, key=case.mean)
 
 
 def contents(results: list[DefaultsResult]) -> dict[str, str]:

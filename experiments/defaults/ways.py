@@ -28,10 +28,16 @@ LEARNERS = {
 }
 BEFORE, NOW, PLAIN, FLAT = "before", "now", "none+none", "flat"
 #: Calibrators of the fixed pairs.
-INSIDE = ("none", "platt", "shrunk-platt", "beta", "isotonic", "smooth-isotonic")
+INSIDE = ("none", "platt", "shrunk-platt", "smooth-isotonic")
 OUTSIDE = ("none", "vector", "vector-odds")
 FIXED = tuple(f"{internal}+{external}" for internal in INSIDE for external in OUTSIDE)
 WAYS = (NOW, BEFORE, *FIXED, FLAT)
+#: The pairs that the default chooses from.
+CANDIDATES = tuple(
+    f"{internal}+{external}"
+    for internal in ("none", "shrunk-platt", "smooth-isotonic")
+    for external in ("none", "vector-odds")
+)
 #: The tree of all ways, so that they differ by the calibration alone.
 STRUCTURE = "2-means"
 

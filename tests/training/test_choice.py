@@ -233,7 +233,7 @@ def test_held_out_losses_are_near_those_of_fits_without_the_fold(rng, name):
     y = np.argmax(2 * log_proba * [1, 1.3, 1, 0.7] + rng.gumbel(size=(600, 4)), axis=1)
     fold, calibrator = np.arange(600) % 3, MULTICLASS.create(name).fit(log_proba, y)
     settings = {} if name == "temperature" else {"spread": calibrator.spread_}
-    losses = calibrator.held_out_losses(log_proba, y, fold)
+    losses = calibrator.held_out(log_proba, y, fold).loss
     for f in range(3):
         mine = fold == f
         alone = MULTICLASS.create(name, **settings).fit(log_proba[~mine], y[~mine])

@@ -14,6 +14,7 @@ from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.calibrators.multiclass.auto import AutoCalibration
+from dichotomies.calibrators.multiclass.base import HeldOut
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import GivenScores
 from dichotomies.persistence import savable
@@ -40,8 +41,8 @@ _MOST_PAIRS, _FEWEST_ROWS = 2**19, 2_000
 #: Classes beyond which vector scaling is on log-probabilities, so that best classes can be searched for.
 _MANY_CLASSES = 1_000
 #: Mean number of rows of a class below which calibrators that fit every node by itself are not candidates:
-#: most nodes have few rows.
-_FEW_ROWS = 6
+#: most nodes have few rows. With very few, a pair must not lower the accuracy out of fold beyond noise.
+_FEW_ROWS, _VERY_FEW_ROWS = 6, 4
 #: More of a row's loss does not count in the comparison: a single row that naive Bayes holds for impossible
 #: would make the standard error larger than any gain.
 _MOST_LOSS = 100.0
@@ -163,18 +164,18 @@ class _Comparison:
         self._plan, self._rows = plan, rows
         self._weight = np.ones(len(rows)) if rows.weight is None else rows.weight
         self._log_proba: dict[str, FloatArray] = {}
-        self._losses: dict[tuple[str, str], FloatArray] = {}
+        self._found: dict[tuple[str, str], HeldOut] = {}
         self.fitted: dict[tuple[str, str], MulticlassCalibrator] = {}
 
     def add(self, internal: str, log_proba: FloatArray) -> None:
         """Add log-probabilities of the classes with calibrated nodes, none of them outside."""
         self._log_proba[internal] = log_proba
-        own = log_proba[np.arange(len(log_proba)), self._rows.codes]
-        self._losses[internal, NONE] = -own.astype(np.float64)
+        self._found[internal, NONE] = HeldOut.empty(len(log_proba))
+        self._found[internal, NONE].put(slice(None), log_proba, self._rows.codes)
 
     def finalists(self) -> list[str]:
         """No calibration of the nodes, if that is a candidate, and the best of the others."""
-        by_nll = sorted(self._log_proba, key=lambda name: self._mean(self._losses[name, NONE]))
+        by_nll = sorted(self._log_proba, key=lambda name: self._mean(self._found[name, NONE].loss))
         others = [name for name in by_nll if name != NONE]
         return [NONE, *others[:1]] if NONE in by_nll else others[:2]
 
@@ -186,13 +187,13 @@ class _Comparison:
             warnings.simplefilter("ignore", ConvergenceWarning)
             fitted = fit_calibrator(external, rows, log_proba)
             if fitted is None:
-                self._losses[pair] = self._losses[internal, NONE]
+                self._found[pair] = self._found[internal, NONE]
                 return
             self.fitted[pair] = fitted
-            self._losses[pair] = fitted.held_out_losses(log_proba, rows.codes, rows.fold, rows.weight)
+            self._found[pair] = fitted.held_out(log_proba, rows.codes, rows.fold, rows.weight)
 
     def _compared(self, outside: Iterable[str]) -> dict[tuple[str, str], FloatArray]:
-        return {pair: loss for pair, loss in self._losses.items() if pair[1] in outside}
+        return {pair: found.loss for pair, found in self._found.items() if pair[1] in outside}
 
     def nll(self, outside: Iterable[str]) -> dict[tuple[str, str], float]:
         """NLL of each pair with one of the candidates outside."""
@@ -201,10 +202,17 @@ class _Comparison:
     def best(self, outside: Iterable[str]) -> tuple[str, str]:
         """The pair to take."""
         capped = {pair: np.minimum(loss, _MOST_LOSS) for pair, loss in self._compared(outside).items()}
-        by_nll = sorted(capped, key=lambda pair: self._mean(capped[pair]))
+        first, is_few = next(iter(capped)), len(self._rows) < _VERY_FEW_ROWS * self._rows.n_classes
+        kept = [pair for pair in capped if not (is_few and self._is_less_accurate(pair, first))]
+        by_nll = sorted(kept, key=lambda pair: self._mean(capped[pair]))
         by_internal = {pair[0]: pair for pair in reversed(by_nll)}
         best = [by_internal[name] for name in self._log_proba if name in by_internal]
         return best_of({pair: capped[pair] for pair in best}, self._weight)
+
+    def _is_less_accurate(self, pair: tuple[str, str], first: tuple[str, str]) -> bool:
+        """True if the most probable class is right less often than by the first pair, beyond noise."""
+        misses = {each: (~self._found[each].is_best).astype(np.float64) for each in (pair, first)}
+        return pair != first and best_of(misses, self._weight) == first
 
     def _mean(self, loss: FloatArray) -> float:
         return float(self._weight @ loss) / max(float(self._weight.sum()), np.finfo(float).tiny)

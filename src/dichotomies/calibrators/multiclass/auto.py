@@ -88,7 +88,7 @@ class AutoCalibration(MulticlassCalibrator):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 fitted = {name: _create(name).fit_on(rows) for name in self.candidates}
-                losses = {name: each.held_out_losses_on(rows, fold) for name, each in fitted.items()}
+                losses = {name: each.held_out_on(rows, fold).loss for name, each in fitted.items()}
             self.nll_ = {name: float(rows.weight @ loss) / rows.total_weight for name, loss in losses.items()}
             self.chosen_ = best_of(losses, rows.weight)
         self.calibrator_ = fitted.get(self.chosen_) or _create(self.chosen_).fit_on(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -20,12 +20,29 @@ from dichotomies.persistence.checks import Size, declares, expect
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._common.typing import FloatArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 
 #: Finite entries beyond are read as this, so that differences and sums of them are finite.
 _FARTHEST = 1e100
 #: Maximum number of classes for which a loaded calibrator is tested on one row.
 _TRIED_CLASSES = 2**22
+
+
+class HeldOut(NamedTuple):
+    """Loss of each row, the negative log-probability of its class, and whether that is the most probable."""
+
+    loss: FloatArray
+    is_best: BoolArray
+
+    @classmethod
+    def empty(cls, n: int) -> HeldOut:
+        """Make room for so many rows."""
+        return cls(np.empty(n), np.empty(n, dtype=bool))
+
+    def put(self, rows: BoolArray | slice, log_proba: FloatArray, codes: IntArray) -> None:
+        """Write what log-probabilities say of some rows."""
+        self.loss[rows] = -log_proba[np.arange(len(codes)), codes]
+        self.is_best[rows] = log_proba.argmax(axis=1) == codes
 
 
 @declares(n_classes_=Size("n_classes", 2))
@@ -120,14 +137,14 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         result = self.predict_log_proba(log_proba)
         return np.exp(result, out=result)
 
-    def held_out_losses(
+    def held_out(
         self,
         log_proba: npt.ArrayLike,
         y: npt.ArrayLike,
         fold: IntArray,
         sample_weight: npt.ArrayLike | None = None,
-    ) -> FloatArray:
-        """Return the negative log-probability of each row's class by refits without the row's fold.
+    ) -> HeldOut:
+        """Judge each row by a refit without the row's fold.
 
         Parameters
         ----------
@@ -136,18 +153,17 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         fold : array of shape (n_rows,)
             Fold of each row.
         """
-        return self.held_out_losses_on(_calibration_rows(log_proba, y, sample_weight), fold)
+        return self.held_out_on(_calibration_rows(log_proba, y, sample_weight), fold)
 
-    def held_out_losses_on(self, rows: CalibrationRows, fold: IntArray) -> FloatArray:
-        """Return the losses of validated rows; see `held_out_losses`."""
-        losses = np.empty(len(fold))
+    def held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
+        """Judge validated rows; see `held_out`."""
+        found = HeldOut.empty(len(fold))
         for f in np.unique(fold):
             own, others = fold == f, rows.take(fold != f)
             copy: MulticlassCalibrator = clone(self)
             calibrator = copy.fit_on(others) if others.weight.any() else self
-            answer = calibrator.predict_log_proba(rows.raw[own])
-            losses[own] = -answer[np.arange(len(answer)), rows.codes[own]]
-        return losses
+            found.put(own, calibrator.predict_log_proba(rows.raw[own]), rows.codes[own])
+        return found
 
     def check_relations(self, names: dict[str, Any]) -> None:
         """Raise if one row cannot be calibrated; see `dichotomies.persistence.checks`."""

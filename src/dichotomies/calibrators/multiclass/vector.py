@@ -10,7 +10,7 @@ import numpy as np
 from dichotomies.calibrators.multiclass._likelihood import BestScale, Likelihood, best_scale
 from dichotomies.calibrators.multiclass._rows import log_odds, normalise, row_blocks
 from dichotomies.calibrators.multiclass._scaling import ScalingObjective, Spread, best_spread
-from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
+from dichotomies.calibrators.multiclass.base import MULTICLASS, HeldOut, MulticlassCalibrator
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
@@ -139,9 +139,9 @@ class VectorScaling(_VectorModel):
         self.spread_ = (spread.scale, spread.bias, spread.correlation)
         self._keep(objective, x, n_iter, found.converged)
 
-    def held_out_losses_on(self, rows: CalibrationRows, fold: IntArray) -> FloatArray:
-        """Return the losses by refits under the prior of this fit, a few steps from it."""
-        inputs, losses = self._inputs(rows), np.empty(len(fold))
+    def held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
+        """Judge the rows by refits under the prior of this fit, a few steps from it."""
+        inputs, found = self._inputs(rows), HeldOut.empty(len(fold))
         start = np.concatenate([[self.common_scale_], self.scale_ - self.common_scale_, self.bias_])
         for f in np.unique(fold):
             own, others = inputs.take(fold == f), inputs.take(fold != f)
@@ -153,9 +153,8 @@ class VectorScaling(_VectorModel):
                 else start
             )
             scale, bias = objective.scale_and_bias(x)
-            answer = normalise(own.dense() * scale + bias)
-            losses[fold == f] = -answer[np.arange(len(answer)), own.codes]
-        return losses
+            found.put(fold == f, normalise(own.dense() * scale + bias), own.codes)
+        return found
 
 
 @MULTICLASS.register("vector-odds")
