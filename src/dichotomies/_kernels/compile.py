@@ -82,11 +82,16 @@ class Kernel(Generic[P, R]):
         What LLVM may do with sums; nothing where it is empty: their order means what it says.
     seconds : float
         How long it usually takes to compile.
+    is_inlined : bool
+        Copied into the kernels that call it, which saves passing many arrays to a short function.
     """
 
-    def __init__(self, function: Callable[P, R], fastmath: frozenset[str], seconds: float) -> None:
+    def __init__(
+        self, function: Callable[P, R], fastmath: frozenset[str], seconds: float, is_inlined: bool
+    ) -> None:
         update_wrapper(self, function)
         self.function, self.fastmath, self.seconds = function, fastmath, seconds
+        self.is_inlined = is_inlined
         self.plain = function
 
     def __call__(self, *arguments: P.args, **_: P.kwargs) -> R:
@@ -132,12 +137,19 @@ class Kernel(Generic[P, R]):
 @overload
 def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
 @overload
-def kernel(*, seconds: float) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
-def kernel(function: Any = None, /, *, seconds: float = 0.0, fastmath: frozenset[str] = frozenset()) -> Any:
+def kernel(*, seconds: float = 0.0, inline: bool = False) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(
+    function: Any = None,
+    /,
+    *,
+    seconds: float = 0.0,
+    fastmath: frozenset[str] = frozenset(),
+    inline: bool = False,
+) -> Any:
     """Make a kernel with strict floating point; `seconds` is how long it usually takes to compile."""
     if function is None:
-        return partial(kernel, seconds=seconds, fastmath=fastmath)
-    return Kernel(function, fastmath, seconds)
+        return partial(kernel, seconds=seconds, fastmath=fastmath, inline=inline)
+    return Kernel(function, fastmath, seconds, inline)
 
 
 @overload
