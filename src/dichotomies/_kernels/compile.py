@@ -90,6 +90,8 @@ class Kernel(Generic[P, R]):
         What LLVM may do with sums; nothing where it is empty: their order means what it says.
     seconds : float
         How long it usually takes to compile.
+    is_inlined : bool
+        Copied into the kernels that call it, which saves passing many arrays to a short function.
     """
 
     def __init__(
