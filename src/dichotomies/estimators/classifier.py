@@ -76,7 +76,7 @@ class NestedDichotomyClassifier(DichotomyEstimator):
     ('none', 'vector-odds')
     >>> clf.predict_proba(X[[0, 60, 120]]).round(3)
     array([[1.   , 0.   , 0.   ],
-           [0.002, 0.998, 0.   ],
+           [0.001, 0.999, 0.   ],
            [0.   , 0.   , 1.   ]])
     """
 
