@@ -67,6 +67,17 @@ def test_thresholds_of_each_class_cover_each_class(fitted):
         assert _within_chance(held[y == c].sum(), (y == c).sum(), 0.8, n_own)
 
 
+def test_classes_with_too_few_rows_share_a_threshold():
+    rng = np.random.default_rng(0)
+    codes = np.r_[np.zeros(100, int), np.repeat(np.arange(1, 21), 2)]
+    log_proba = -np.r_[rng.random(100), 5 + rng.random(40)]
+    none = np.zeros(len(codes))
+    rows = ConformalRows(codes, log_proba, none, codes, none, none)
+    thresholds = rows.thresholds(Score(), 0.9, "class", 22)
+    assert thresholds[0] == quantile(-log_proba[:100], 0.9)
+    assert (thresholds[1:] == quantile(-log_proba[100:], 0.9)).all()
+
+
 def test_the_quantile_is_the_least_that_covers():
     scores = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
     for coverage in (0.1, 0.5, 0.6, 0.8, 0.83):

@@ -85,7 +85,7 @@ class ConformalRows:
         ----------
         by : {"all", "class", "cluster"}
             Rows that a class's threshold is computed from: all; its own where they are enough for it to be
-            finite, otherwise all; or those of classes with similar scores.
+            finite, otherwise those of all classes that have too few; or those of classes with similar scores.
         """
         scores = self.scores(score)
         everyone = np.full(n_classes, quantile(scores, coverage))
@@ -96,7 +96,9 @@ class ConformalRows:
         sizes = np.bincount(group[self.codes], minlength=n_classes)
         parts = np.split(scores[order], np.cumsum(sizes)[:-1])
         own = np.array([quantile(part, coverage) for part in parts])
-        return np.where(np.isfinite(own), own, everyone)[group]
+        is_own = np.isfinite(own)
+        rare = quantile(scores[~is_own[group[self.codes]]], coverage)
+        return np.where(is_own, own, rare if np.isfinite(rare) else everyone)[group]
 
     def _clusters(self, scores: FloatArray, coverage: float, n_classes: int) -> IntArray:
         """Cluster of each class by quantiles of its scores; classes with few rows form one of their own."""

@@ -64,7 +64,7 @@ def comes_first(item: int, other: int) -> bool:
     return item >= 0 or (other < 0 and item > other)
 
 
-@kernel
+@kernel(copied=True)
 def sift_down(
     ranks: FloatArray, numbers: IntArray, items: IntArray, size: int, rank: float, number: int
 ) -> None:
@@ -85,7 +85,7 @@ def sift_down(
     ranks[place], numbers[place] = rank, number
 
 
-@kernel
+@kernel(copied=True)
 def sift_up(
     ranks: FloatArray, numbers: IntArray, items: IntArray, size: int, rank: float, number: int
 ) -> None:

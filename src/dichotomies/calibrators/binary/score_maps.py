@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from dichotomies._kernels.score_maps import (
     AFFINE,
     BETA,
     CUBIC,
+    FARTHEST,
     LINEAR,
     LINES,
     QUADRATIC,
@@ -138,7 +140,12 @@ class ScoreMaps:
             raise ValueError(f"Scores must have a column for each of {len(self)} maps; got {scores.shape}.")
         if scores.dtype != np.float64 or not scores.flags.c_contiguous:
             raise ValueError("Scores are replaced in place, so they must be float64 and C-contiguous.")
-        apply_to_columns.when(self._is_small(len(scores), scores.size))(*self.flat, scores)
+        if self._is_affine:
+            np.clip(scores, -FARTHEST, FARTHEST, out=scores)
+            scores *= self.parameters[:, 0]
+            scores += self.parameters[:, 1]
+        else:
+            apply_to_columns.when(self._is_small(len(scores), scores.size))(*self.flat, scores)
 
     def apply_segments(self, segments: Segments) -> FloatArray:
         """Return the calibrated log-odds (n,) of the segments' scores; segment k belongs to map k."""
@@ -192,6 +199,11 @@ class ScoreMaps:
         expect(((n_knots > 0) | (self.kinds < LINEAR)).all(), "maps of knots have knots")
         expect((n_knots[in_pairs] % 2 == 0).all(), "knots with two values come in pairs")
         expect((n_knots[self.kinds == QUADRATIC] == 2).all(), "parabolas have two ends")
+
+    @cached_property
+    def _is_affine(self) -> bool:
+        """True if all maps are ``a s + b``."""
+        return bool((self.kinds == AFFINE).all())
 
     def _is_small(self, n_rows: int, n_scores: int) -> bool:
         """Return True if plain code is to map so many scores of so many rows."""
