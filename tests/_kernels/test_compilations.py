@@ -106,9 +106,21 @@ for file in sorted(Path({str(tmp_path)!r}).glob("*.model")):
 
 
 LARGE = {
+    "gradient boosting, however rows are stored": (
+        """
+from dichotomies.learners.boosting import HistGradientBoostClassifier
+for rows in (iris[0], np.asfortranarray(iris[0])):
+    fit((rows, iris[1]), HistGradientBoostClassifier(), internal_calibration="platt")
+""",
+        {
+            "boosting.gradient.boost_gradient_nodes": 1,
+            "boosting.held_out.score_held_out": 1,
+            "boosting.tree_sums.sum_trees": 1,
+        },
+    ),
     "dense logistic regression": (
         "fit((X, y), LogisticRegression(), structure='random')",
-        {"newton.axes.train_along_axes": 1, "score_maps.apply_to_columns": 1},
+        {"newton.axes.train_along_axes": 1},
     ),
     "the same rows, however they are stored": (
         """

@@ -28,7 +28,7 @@ ANY_ORDER = frozenset({"reassoc", "contract", "nsz"})
 
 #: Rows up to which plain code is considered, and the seconds that it may take, by its estimate: where a model
 #: is trained, and where it answers, which happens again and again.
-FEW_ROWS, PATIENCE, PATIENCE_OF_ANSWERS = 25_000, 0.25, 0.001
+FEW_ROWS, PATIENCE, PATIENCE_OF_ANSWERS = 5_000, 0.25, 0.001
 
 
 def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:

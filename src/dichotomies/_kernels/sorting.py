@@ -45,6 +45,30 @@ def spread(scores: FloatArray, values: FloatArray, order: IntArray) -> bool:
 
 
 @kernel
+def merge(values: FloatArray, order: IntArray) -> None:
+    """Sort `values`, and `order` with them, by merging ever longer runs.
+
+    numba's own ``argsort`` takes longer to compile than all the rest here.
+    """
+    n, length = len(values), 1
+    new_values, new_order = np.empty(n), np.empty(n, np.intp)
+    while length < n:
+        for begin in range(0, n, 2 * length):
+            middle, end = min(begin + length, n), min(begin + 2 * length, n)
+            i, j = begin, middle
+            for place in range(begin, end):
+                if j >= end or (i < middle and values[i] <= values[j]):
+                    new_values[place], new_order[place] = values[i], order[i]
+                    i += 1
+                else:
+                    new_values[place], new_order[place] = values[j], order[j]
+                    j += 1
+        for i in range(n):
+            values[i], order[i] = new_values[i], new_order[i]
+        length *= 2
+
+
+@kernel
 def sort_segments(scores: FloatArray, offsets: IntArray, order: IntArray) -> None:
     """Write the indices (n,) of the rows, segment after segment, by increasing score in each.
 
@@ -60,9 +84,7 @@ def sort_segments(scores: FloatArray, offsets: IntArray, order: IntArray) -> Non
         if len(own) <= FEW or spread(own, values, place):
             insert(values, place)
         else:
-            merged = np.argsort(own, kind="mergesort")
-            for i in range(len(own)):
-                place[i] = merged[i]
+            merge(values, place)
         for i in range(len(own)):
             place[i] += offsets[k]
 

@@ -8,37 +8,30 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
-from sklearn.utils import check_random_state, get_tags
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_classifier
+from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.doc_links import documented
-from dichotomies._common.features import check_indices, check_magnitude
-from dichotomies._common.labels import plain_labels
 from dichotomies._common.parallel import ONE_BLAS_THREAD, Context
-from dichotomies._common.progress import CHOOSING, GROWING, SHOWS_ANSWERS, TRAINING, Bar, say
-from dichotomies._common.weights import row_weights
+from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._kernels.compile import training
-from dichotomies.estimators.frames import FrameColumns, InFrame
+from dichotomies.estimators.frames import FrameColumns
 from dichotomies.estimators.partial_answers import PartialAnswers
+from dichotomies.estimators.validated_input import ValidatedInput
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
-from dichotomies.learners import GenericLearner, input_dtypes
 from dichotomies.learners.boosting.categories import FrameCategories
 from dichotomies.persistence import save
 from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
-from dichotomies.rows import Rows
 from dichotomies.training import expected_time
 from dichotomies.training.choice import Calibration
 from dichotomies.training.growing import grow
 from dichotomies.training.judging import LearnerJudge
-from dichotomies.training.learner_choice import boosted_trees, choose_learner
+from dichotomies.training.learner_choice import choose_learner
 from dichotomies.training.parameters import TreeParameters
-from dichotomies.training.plan import Plan, base_estimator, names_estimator
 from dichotomies.training.train import train
 
 if TYPE_CHECKING:
@@ -50,6 +43,8 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, LabelArray, Matrix
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
     from dichotomies.report import Report
+    from dichotomies.rows import Rows
+    from dichotomies.training.plan import Plan
     from dichotomies.tree import ClassTree
 
 
@@ -69,7 +64,9 @@ if TYPE_CHECKING:
     n_jobs=Optional(Integral),
     categories_=Optional(Part(FrameCategories, "n_features"), may_be_missing=True),
 )
-class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, TreeParameters):
+class DichotomyEstimator(
+    PartialAnswers, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ValidatedInput, TreeParameters
+):
     """Base class of the classifiers made of nested dichotomies.
 
     A subclass declares its parameters; everything fitted is in `model_`.
@@ -78,7 +75,6 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
     learner_: str
     structure_: str | None
     calibration_: Calibration
-    categories_: FrameCategories
 
     # ------------------------------------------------------------------ training
 
@@ -110,11 +106,11 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
         for name in ("estimator_", "learner_nll_", "conformal_"):  # of an earlier fit
             self.__dict__.pop(name, None)
-        plan, X = self._with_frame(Plan.of(self, self._for_frame(X)), X)
+        plan, X = self._planned(X)
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
         context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
-        expected = expected_time.before(plan, rows, chooses=self._is_to_choose())
+        expected = expected_time.before(plan, rows, chooses=self.is_to_choose())
         with Bar.over("fitting", expected, shown=context.verbose):
             self.learner_ = self._fit_stages(plan, rows, node_rows, context)
         return self
@@ -141,81 +137,12 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
 
     def _with_learner(self, plan: Plan, rows: Rows) -> tuple[Plan, str]:
         """Choose the estimator if none is named; return the plan for it, and a description."""
-        if not self._is_to_choose():
+        if not self.is_to_choose():
             return plan, plan.learner.description
         choice = choose_learner(plan, rows)
         Bar.stage(CHOOSING, expected_time.after(choice, plan, rows))
         self.estimator_, self.learner_nll_ = choice.estimator, choice.nll
         return replace(plan, learner=choice.learner), f"{choice.learner.description}; {choice}"
-
-    def _with_frame(self, plan: Plan, X: Any) -> tuple[Plan, Any]:
-        """Give clones the categories of a data frame as the user gave them, and the trees their positions."""
-        self.__dict__.pop("frame_columns_", None)
-        clones, columns = plan.learner, FrameColumns.of(X)
-        if columns is None or not isinstance(clones, GenericLearner):
-            return plan, X
-        self.frame_columns_ = columns
-        learner = GenericLearner(
-            InFrame(clones.estimator, columns), calibrated=clones.calibrated, reason=clones.reason
-        )
-        return replace(plan, learner=learner), columns.numbers(X)
-
-    def _validated(self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
-        """Check the rows and set `classes_`."""
-        check_indices(X)
-        X, y = validate_data(self, self._numbered(X), plain_labels(y), **self._accepted())
-        check_magnitude(X)
-        if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
-            check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            only = self.classes_.tolist()[0]
-            raise ValueError(f"A classifier needs at least two classes, but y has only one class: {only!r}.")
-        weight = None
-        if sample_weight is not None:
-            weight = row_weights(sample_weight, X.shape[0])
-        return Rows(X, codes, self.classes_, weight)
-
-    def _for_frame(self, X: Any) -> Any:
-        """The base learner, told of the categorical columns of a data frame where it takes such."""
-        self.__dict__.pop("categories_", None)
-        find = getattr(self.base_estimator, "frame_categories", None)
-        if find is None or (categories := find(X)) is None:
-            return self.base_estimator
-        self.categories_ = categories
-        return clone(self.base_estimator).set_params(categorical_features=categories.positions.tolist())
-
-    def _numbered(self, X: Any) -> Any:
-        """A data frame with numbers for its categories."""
-        return self.categories_.numbered(X) if hasattr(self, "categories_") else X
-
-    def _accepted(self) -> dict[str, Any]:
-        """Kinds of X that the base learner takes, as arguments of `validate_data`."""
-        accepts = self._input_tags()
-        finite = "allow-nan" if accepts.allow_nan and self._is_to_choose() else not accepts.allow_nan
-        return {
-            "accept_sparse": "csr" if accepts.sparse else False,
-            "dtype": input_dtypes(self.base_estimator),
-            "order": "C",  # rows are what nodes and chunks take
-            # clones look at the gaps of a data frame themselves
-            "ensure_all_finite": False if hasattr(self, "frame_columns_") else finite,
-        }
-
-    def _input_tags(self) -> Any:
-        """Kinds of X that the base learner takes; before it is chosen, those that any candidate takes."""
-        accepts = get_tags(self.base_estimator).input_tags
-        if self._is_to_choose():
-            accepts.allow_nan = get_tags(boosted_trees()).input_tags.allow_nan
-        return accepts
-
-    def _is_to_choose(self) -> bool:
-        """True if the base learner is to be chosen, and is not yet."""
-        return not names_estimator(self) and self.learner == "auto" and not hasattr(self, "estimator_")
-
-    @property
-    def base_estimator(self) -> Any:
-        """The estimator trained at the nodes: the one given, or the one chosen."""
-        return base_estimator(self)
 
     def _nodes_get_weight(self, weight: FloatArray | None) -> bool:
         """False where metadata routing says that weights are not for the nodes."""
@@ -312,45 +239,6 @@ class DichotomyEstimator(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, Ba
         """
         check_is_fitted(self)
         save(self, path)
-
-    def validated_rows(self, X: Matrix) -> Matrix:
-        """Check rows to predict, and convert them to the type and layout that the nodes take.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray or CSR matrix
-        """
-        check_is_fitted(self)
-        SHOWS_ANSWERS.set(bool(self.verbose))  # in the prediction that these rows are for
-        if hasattr(self, "frame_columns_"):
-            X = self.frame_columns_.numbers(X)
-        check_indices(X)
-        accepted = self._accepted()
-        if not self._is_valid(X, accepted):
-            X = validate_data(self, self._numbered(X), reset=False, **accepted)
-        check_magnitude(X)
-        return X
-
-    def _is_valid(self, X: Matrix, accepted: dict[str, Any]) -> bool:
-        """True if `validate_data` would return these rows as they are; it takes longer than most searches."""
-        if hasattr(self, "feature_names_in_") or getattr(X, "shape", None) is None or len(X.shape) != 2:
-            return False
-        if type(X) is np.ndarray:
-            values = X if X.flags.c_contiguous else None
-        else:
-            is_csr = accepted["accept_sparse"] and type(X) in (csr_array, csr_matrix)
-            values = X.data if is_csr and X.has_canonical_format else None
-        return (
-            values is not None
-            and X.shape[0] > 0
-            and X.shape[1] == self.n_features_in_
-            and X.dtype in accepted["dtype"]
-            and bool(np.isfinite(values.sum()))
-        )
 
     # ------------------------------------------------------------------ fitted attributes
 

@@ -100,7 +100,7 @@ class Segments:
     def order(self) -> IntArray:
         """Indices (n,) that sort the rows by score within each segment."""
         order = np.empty(len(self.scores), dtype=np.intp)
-        small = is_small(self.longest, 2e-7 * len(order))
+        small = is_small(0, 2e-7 * len(order))  # numpy sorts nearly as fast, whatever the number of rows
         sort_segments.when(small)(self.scores, self.offsets, order)
         return order
 

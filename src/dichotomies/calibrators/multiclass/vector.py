@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from sklearn.base import clone
 
 from dichotomies.calibrators.multiclass._likelihood import BestScale, Likelihood, best_scale
 from dichotomies.calibrators.multiclass._rows import log_odds, normalise, row_blocks
@@ -138,6 +139,11 @@ class VectorScaling(_VectorModel):
         self.common_scale_, self.unit_ = float(x[0]), float(start.scale)
         self.spread_ = (spread.scale, spread.bias, spread.correlation)
         self._keep(objective, x, n_iter, found.converged)
+
+    def with_settings_kept(self) -> VectorScaling:
+        """Return an unfitted copy with the prior of this fit."""
+        copy: VectorScaling = clone(self).set_params(spread=self.spread_)
+        return copy
 
     def held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
         """Judge the rows by refits under the prior of this fit, a few steps from it."""

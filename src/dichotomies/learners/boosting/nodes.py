@@ -52,10 +52,8 @@ def train_nodes(
 ) -> tuple[BoostedTrees, HeldOut]:
     """Train some nodes on binned rows, leaving out a fold, whose rows are scored."""
     out, weight = _allocate(ranges, boosting, bool(bins.is_categorical.any())), _usual(weight)
-    fold, room = (
-        np.zeros(len(weight), dtype=np.intp) if fold is None else fold,
-        _room(bins, ranges, boosting),
-    )
+    fold = np.zeros(len(weight), dtype=np.intp) if fold is None else fold
+    room = _room(bins, ranges, boosting)
     if isinstance(boosting, AdaBoosting):
         boost_ada_nodes(boosting, bins, weight, fold, left_out, ranges, room, out)
     else:
@@ -66,12 +64,17 @@ def train_nodes(
     if left_out >= 0:
         codes, trees_of_codes = _codes_of_held_out(bins, fold == left_out, out)
         score_held_out(codes, weight, fold, left_out, ranges, trees_of_codes, *held)
+    return _packed(binning, out), held
+
+
+def _packed(binning: Binning, out: Ensembles) -> BoostedTrees:
+    """Copy what was written."""
     n_trees = int(out.n_trees.sum())
     split_offsets = np.concatenate([[0], np.cumsum(out.n_splits[:n_trees])])
     s = int(split_offsets[-1])
     kind = out.kind[:s].copy()
     sets = out.bits[:s][kind == CATEGORICAL] if len(out.bits) else out.bits
-    trees = BoostedTrees(
+    return BoostedTrees(
         features=np.arange(len(binning.is_categorical)),
         edges=binning.edges,
         edge_offsets=binning.offsets,
@@ -88,7 +91,6 @@ def train_nodes(
         scale=out.scale,
         is_trained=out.is_trained,
     )
-    return trees, held
 
 
 def _allocate(ranges: Ranges, boosting: AdaBoosting | GradientBoosting, has_categories: bool) -> Ensembles:

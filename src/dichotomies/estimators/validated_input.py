@@ -1,0 +1,159 @@
+"""Rows that users give: checked, and converted to what the trees and the base learner take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dichotomies._common.features import check_indices, check_magnitude
+from dichotomies._common.labels import plain_labels
+from dichotomies._common.progress import SHOWS_ANSWERS
+from dichotomies._common.weights import row_weights
+from dichotomies.estimators.frames import FrameColumns, InFrame
+from dichotomies.learners import GenericLearner, input_dtypes
+from dichotomies.rows import Rows
+from dichotomies.training.learner_choice import boosted_trees
+from dichotomies.training.parameters import TreeParameters
+from dichotomies.training.plan import Plan, base_estimator, names_estimator
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._common.typing import LabelArray, Matrix
+    from dichotomies.learners.boosting.categories import FrameCategories
+
+
+class ValidatedInput(TreeParameters):
+    """Base class of estimators whose input is what their base learner takes: arrays, CSR, data frames.
+
+    Attributes
+    ----------
+    frame_columns_ : FrameColumns
+        Columns of a data frame that clones get as the user gave them; absent otherwise.
+    categories_ : FrameCategories
+        Categories of a data frame for a base learner that takes them as numbers; absent otherwise.
+    """
+
+    classes_: LabelArray
+    n_features_in_: int
+    frame_columns_: FrameColumns
+    categories_: FrameCategories
+
+    @property
+    def base_estimator(self) -> Any:
+        """The estimator trained at the nodes: the one given, or the one chosen."""
+        return base_estimator(self)
+
+    def is_to_choose(self) -> bool:
+        """Return True if the base learner is to be chosen, and is not yet."""
+        return not names_estimator(self) and self.learner == "auto" and not hasattr(self, "estimator_")
+
+    def _planned(self, X: Any) -> tuple[Plan, Any]:
+        """Make the plan, and the rows with numbers for the categories that clones see as they are."""
+        return self._with_frame(Plan.of(self, self._for_frame(X)), X)
+
+    def _with_frame(self, plan: Plan, X: Any) -> tuple[Plan, Any]:
+        """Give clones the categories of a data frame as the user gave them, and the trees their positions."""
+        self.__dict__.pop("frame_columns_", None)
+        clones, columns = plan.learner, FrameColumns.of(X)
+        if columns is None or not isinstance(clones, GenericLearner):
+            return plan, X
+        self.frame_columns_ = columns
+        learner = GenericLearner(
+            InFrame(clones.estimator, columns), calibrated=clones.calibrated, reason=clones.reason
+        )
+        return replace(plan, learner=learner), columns.numbers(X)
+
+    def _for_frame(self, X: Any) -> Any:
+        """The base learner, told of the categorical columns of a data frame where it takes such."""
+        self.__dict__.pop("categories_", None)
+        find = getattr(self.base_estimator, "frame_categories", None)
+        if find is None or (categories := find(X)) is None:
+            return self.base_estimator
+        self.categories_ = categories
+        return clone(self.base_estimator).set_params(categorical_features=categories.positions.tolist())
+
+    def _validated(self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
+        """Check the rows and set `classes_`."""
+        check_indices(X)
+        X, y = validate_data(self, self._numbered(X), plain_labels(y), **self._accepted())
+        check_magnitude(X)
+        if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
+            check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"A classifier needs at least two classes, but y has only one class: {only!r}.")
+        weight = None
+        if sample_weight is not None:
+            weight = row_weights(sample_weight, X.shape[0])
+        return Rows(X, codes, self.classes_, weight)
+
+    def _numbered(self, X: Any) -> Any:
+        """A data frame with numbers for its categories."""
+        return self.categories_.numbered(X) if hasattr(self, "categories_") else X
+
+    def _accepted(self) -> dict[str, Any]:
+        """Kinds of X that the base learner takes, as arguments of `validate_data`."""
+        accepts = self._input_tags()
+        finite = "allow-nan" if accepts.allow_nan and self.is_to_choose() else not accepts.allow_nan
+        return {
+            "accept_sparse": "csr" if accepts.sparse else False,
+            "dtype": input_dtypes(self.base_estimator),
+            "order": "C",  # rows are what nodes and chunks take
+            # clones look at the gaps of a data frame themselves
+            "ensure_all_finite": False if hasattr(self, "frame_columns_") else finite,
+        }
+
+    def _input_tags(self) -> Any:
+        """Kinds of X that the base learner takes; before it is chosen, those that any candidate takes."""
+        accepts = get_tags(self.base_estimator).input_tags
+        if self.is_to_choose():
+            accepts.allow_nan = get_tags(boosted_trees()).input_tags.allow_nan
+        return accepts
+
+    def validated_rows(self, X: Matrix) -> Matrix:
+        """Check rows to predict, and convert them to the type and layout that the nodes take.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray or CSR matrix
+        """
+        check_is_fitted(self)
+        SHOWS_ANSWERS.set(bool(self.verbose))  # in the prediction that these rows are for
+        if hasattr(self, "frame_columns_"):
+            X = self.frame_columns_.numbers(X)
+        check_indices(X)
+        accepted = self._accepted()
+        if not self._is_valid(X, accepted):
+            X = validate_data(self, self._numbered(X), reset=False, **accepted)
+        check_magnitude(X)
+        return X
+
+    def _is_valid(self, X: Matrix, accepted: dict[str, Any]) -> bool:
+        """True if `validate_data` would return these rows as they are; it takes longer than most searches."""
+        if hasattr(self, "feature_names_in_") or getattr(X, "shape", None) is None or len(X.shape) != 2:
+            return False
+        if type(X) is np.ndarray:
+            values = X if X.flags.c_contiguous else None
+        else:
+            is_csr = accepted["accept_sparse"] and type(X) in (csr_array, csr_matrix)
+            values = X.data if is_csr and X.has_canonical_format else None
+        return (
+            values is not None
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and X.dtype in accepted["dtype"]
+            and bool(np.isfinite(values.sum()))
+        )
