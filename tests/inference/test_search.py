@@ -246,3 +246,17 @@ def test_wrong_arguments_are_named():
         clf.proba_of(X, [1, 99])
     with pytest.raises(ValueError, match="labels must have shape"):
         clf.proba_of(X, [[1, 2], [3, 4]])
+
+
+def test_flat_distributions_are_given_up_and_computed_in_full(monkeypatch):
+    X, y = _problem()
+    clf = Uncalibrated(MultinomialNB(), "class-balanced", random_state=0).fit(X, y)
+    monkeypatch.setattr("dichotomies.inference.search.TreeSearch.pays", lambda *_: True)
+    monkeypatch.setattr("dichotomies.inference.search._COST_OF_VISIT", 3)
+    nothing = np.zeros_like(X[:20])  # no word: as probable as the classes are frequent
+    rows = np.vstack([nothing, X[:20]])
+    best = clf.predict_top_k(rows, 5)
+    assert not best.is_searched[:20].any()
+    assert (best.n_visits[:20] == clf.tree_.n_nodes).all()
+    _assert_sorted_alike(clf, rows, 5, best)
+    assert np.array_equal(clf.predict(rows), clf.classes_[clf.predict_proba(rows).argmax(axis=1)])

@@ -90,15 +90,19 @@ class Kernel(Generic[P, R]):
         What LLVM may do with sums; nothing where it is empty: their order means what it says.
     seconds : float
         How long it usually takes to compile.
-    is_inlined : bool
-        Copied into the kernels that call it, which saves passing many arrays to a short function.
     """
 
     def __init__(
-        self, function: Callable[P, R], fastmath: frozenset[str], seconds: float, is_inline: bool
+        self,
+        function: Callable[P, R],
+        fastmath: frozenset[str],
+        seconds: float,
+        is_inline: bool,
+        is_copied: bool,
     ) -> None:
         update_wrapper(self, function)
         self.function, self.fastmath, self.seconds = function, fastmath, seconds
+        self.is_copied = is_copied
         self.plain = function
         if is_inline:  # what numba looks for
             self.targetoptions, self.py_func = {"inline": "always"}, function
@@ -142,13 +146,16 @@ class Kernel(Generic[P, R]):
 @overload
 def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
 @overload
-def kernel(*, seconds: float = 0.0, inline: bool = False) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(
+    *, seconds: float = 0.0, inline: bool = False, copied: bool = False
+) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
 def kernel(
     function: Any = None,
     /,
     *,
     seconds: float = 0.0,
     inline: bool = False,
+    copied: bool = False,
     fastmath: frozenset[str] = frozenset(),
 ) -> Any:
     """Make a kernel with strict floating point.
@@ -160,10 +167,12 @@ def kernel(
     inline : bool
         Copy the code into the kernels that call it. A part that is called in one place is then compiled with
         the whole, instead of once by itself and again at every level of calls above it.
+    copied : bool
+        Have LLVM copy the machine code into the kernels that call it, which saves passing many arrays.
     """
     if function is None:
-        return partial(kernel, seconds=seconds, inline=inline, fastmath=fastmath)
-    return Kernel(function, fastmath, seconds, inline)
+        return partial(kernel, seconds=seconds, inline=inline, copied=copied, fastmath=fastmath)
+    return Kernel(function, fastmath, seconds, inline, copied)
 
 
 @overload

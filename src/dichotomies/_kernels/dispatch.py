@@ -31,6 +31,7 @@ def dispatcher(kernel: Kernel[Any, Any], *, is_inner: bool = False) -> Callable[
         options = {"jit_options": _options(ANY_ORDER), "inline": "always" if inline else "never"}
         overload(function, **options)(implementation)
     options = _options(kernel.fastmath) | {"no_cpython_wrapper": is_inner, "no_cfunc_wrapper": True}
+    options["forceinline"] = is_inner and kernel.is_copied
     made: Any = numba.njit(**options)(kernel.function)
     made._cache = KernelCache(kernel.function, is_inner, lambda: _announce(kernel))
     made.get_call_template = partial(_call_template, made)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -71,7 +71,12 @@ def top_k(
         if way is not None and way.needs_sum:
             places = places[~_certified(way, few, tolerance, out, rows)]
         elif way is not None:
-            places = places[~_searched(way, few, {"beam": width, "greedy": k}.get(search), out, rows)]
+            options: dict[str, dict[str, Any]] = {
+                "beam": {"width": width},
+                "greedy": {"width": k},
+                "auto": {"most": way.most_visits},
+            }
+            places = places[~_searched(way, few, out, rows, **options.get(search, {}))]
         if len(places):
             _whole(model, X[places], out, places)
 
@@ -100,11 +105,17 @@ def _way(model: FittedForest, search: str, k: int, n_rows: int) -> TreeSearch | 
 
 
 def _searched(
-    search: TreeSearch | ForestSearch, X: Matrix, width: int | None, out: TopK, rows: slice
+    search: Any,
+    X: Matrix,
+    out: TopK,
+    rows: slice,
+    *,
+    width: int | None = None,
+    most: int | None = None,
 ) -> BoolArray:
     """Search, and return which rows were answered."""
     k = out.codes.shape[1]
-    found = search.best(X, k) if width is None else search.beam(X, k, width)  # type: ignore[union-attr]
+    found = search.best(X, k, most=most) if width is None else search.beam(X, k, width)
     out.codes[rows], out.proba[rows] = found.codes, np.exp(found.log_proba)
     out.lower[rows] = out.upper[rows] = out.proba[rows]
     out.n_visits[rows] = found.n_visits

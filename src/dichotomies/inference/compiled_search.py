@@ -63,13 +63,16 @@ class CompiledSearch:
         rows = self.scorer.search_rows(X)
         return None if rows is None else canonical(rows)
 
-    def best(self, rows: Any, k: int, least: float, out: tuple[IntArray, FloatArray, IntArray]) -> None:
+    def best(
+        self, rows: Any, k: int, least: float, most: int | None, out: tuple[IntArray, FloatArray, IntArray]
+    ) -> None:
         """Write codes, log-probabilities and visits of the `k` highest ranking classes."""
         n_nodes, n_rows = len(self.tree.left), len(out[0])
         memory = none_reached(n_nodes), empty_heap(n_nodes), self._room(rows)
         kernel = best_first_sparse if isinstance(self.tree.nodes, SparseNodes) else best_first
         work = _way(kernel, n_rows, min(n_nodes, 20 * k))
-        work(rows, self.tree, self.ranking, least, *memory, *out)
+        most = 2 * n_nodes if most is None else most
+        work(rows, self.tree, self.ranking, least, most, *memory, *out)
 
     def log_proba_of(self, rows: Any, codes: IntArray) -> tuple[FloatArray, IntArray]:
         """Log-probabilities of given classes (n_rows, m), minus infinity for codes of -1, and visits."""

@@ -157,7 +157,11 @@ class FittedForest:
             if search is None:
                 best[rows] = self.log_proba(X[rows]).argmax(axis=1)
             else:
-                best[rows] = search.best(X[rows], 1).codes[:, 0]
+                found = search.best(X[rows], 1, most=search.most_visits).codes[:, 0]
+                lost = np.flatnonzero(found < 0)
+                if len(lost):
+                    found[lost] = self.log_proba(X[rows][lost]).argmax(axis=1)
+                best[rows] = found
 
         self.in_chunks(X, predict, n_jobs)
         return best

@@ -103,7 +103,9 @@ class ForestSearch:
         """Decide by sizes whether searching for `k` classes takes less time than evaluating every node."""
         return all(tree.pays((1 + _EVALUATED) * k + _MORE, n_rows) for tree in self.trees)
 
-    def best(self, X: Matrix, k: int, least: float = -np.inf) -> Found:
+    most_visits = None
+
+    def best(self, X: Matrix, k: int, least: float = -np.inf, most: int | None = None) -> Found:  # noqa: ARG002
         """Find the `k` highest ranking classes, or those of rank `least` and above if they are fewer.
 
         Log-probabilities are those of the pool, of the geometric one before it is normalised.

@@ -126,6 +126,11 @@ class TreeSearch:
         cost = _COST_OF_VISIT if is_compiled(self.scorer) else _COST_OF_VISIT * n_rows
         return cost * n_visits < self.tree.n_nodes
 
+    @property
+    def most_visits(self) -> int:
+        """Visits that take as long as evaluating every node."""
+        return self.tree.n_nodes // max(_COST_OF_VISIT, 1)
+
     def log_proba_of(self, X: Matrix, codes: IntArray) -> tuple[FloatArray, IntArray]:
         """Log-probabilities of given classes (n_rows, m) by the nodes on their paths, and visits of each row.
 
@@ -167,10 +172,11 @@ class TreeSearch:
         offsets = np.searchsorted(codes[order], np.arange(self.tree.n_classes + 1))
         return Paths(np.concatenate(nodes)[order], np.concatenate(goes_left)[order], offsets)
 
-    def best(self, X: Matrix, k: int, least: float = -np.inf) -> Found:
+    def best(self, X: Matrix, k: int, least: float = -np.inf, most: int | None = None) -> Found:
         """Find the `k` highest ranking classes, or those of rank `least` and above if they are fewer.
 
-        Classes of equal rank are in the order of their codes.
+        Classes of equal rank are in the order of their codes. The compiled search of a row is given up after
+        `most` visits.
         """
         rows = None if self._compiled is None else self._compiled.rows(X)
         if self._compiled is None or rows is None:
@@ -179,7 +185,7 @@ class TreeSearch:
             return Found(*frontier.classes(k, least), frontier.n_visits)
         codes, n_visits = np.empty((X.shape[0], k), dtype=np.intp), np.empty(X.shape[0], dtype=np.intp)
         found = Found(codes, np.empty((X.shape[0], k)), n_visits)
-        self._compiled.best(rows, k, least, found)
+        self._compiled.best(rows, k, least, most, found)
         return found
 
     def beam(self, X: Matrix, k: int, width: int) -> Found:

@@ -35,7 +35,7 @@ def conformal_scores(
 ) -> ConformalRows | None:
     """Evaluate all rows by models that have not seen them; None if sets are not planned, or no row is there.
 
-    External calibrators are fitted anew without the fold of the row, with the settings that were chosen.
+    External calibrators are fitted anew without the fold of the row.
     """
     sample = rows.take(np.concatenate([each.rows for each in unseen])) if unseen else None
     if not plan.prediction_sets or sample is None or not len(sample):
@@ -65,12 +65,12 @@ def _calibrated(fitted: FittedForest, sample: Rows, fold: IntArray, log_proba: F
     """Log-probabilities by external calibrators that were fitted without the fold of the row."""
     if fitted.external is None:
         return log_proba
-    calibrator, out = fitted.external.with_settings_kept(), log_proba.copy()
+    out = log_proba.copy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for f in range(int(fold.max()) + 1):
             inside, outside = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
-            other = fit_calibrator(calibrator, sample.take(outside), log_proba[outside])
+            other = fit_calibrator(fitted.external, sample.take(outside), log_proba[outside])
             if other is not None:
                 out[inside] = other.predict_log_proba(log_proba[inside].astype(np.float64))
     return out

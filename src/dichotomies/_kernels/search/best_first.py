@@ -64,7 +64,7 @@ def comes_first(item: int, other: int) -> bool:
     return item >= 0 or (other < 0 and item > other)
 
 
-@kernel(inline=True)
+@kernel(copied=True)
 def sift_down(
     ranks: FloatArray, numbers: IntArray, items: IntArray, size: int, rank: float, number: int
 ) -> None:
@@ -85,7 +85,7 @@ def sift_down(
     ranks[place], numbers[place] = rank, number
 
 
-@kernel(inline=True)
+@kernel(copied=True)
 def sift_up(
     ranks: FloatArray, numbers: IntArray, items: IntArray, size: int, rank: float, number: int
 ) -> None:
@@ -107,6 +107,7 @@ def best_first(
     tree: SearchedTree,
     ranking: Ranking,
     least: float,
+    most: int,
     reached: Reached,
     heap: Heap,
     room: Room,
@@ -122,10 +123,12 @@ def best_first(
         The arrays of a CSR matrix, or one dense array; see `node_score`.
     least : float
         Lowest rank of interest.
+    most : int
+        Number of visits after which a row's search is given up.
     reached, heap, room
         Memory.
     codes, log_proba : (n_rows, k)
-        Written; -1 and minus infinity where there is no class of rank `least` or above.
+        Written; -1 and minus infinity where none of rank `least` or above was found.
     n_visits : (n_rows,)
         Written: the number of nodes evaluated.
     """
@@ -139,7 +142,7 @@ def best_first(
     for i in range(len(codes)):
         ranks[0], numbers[0] = slope[0] * 0.0 + bias[0], 0
         size, visit, n_found = 1, 0, 0
-        while size > 0 and n_found < codes.shape[1] and ranks[0] >= least:
+        while size > 0 and n_found < codes.shape[1] and ranks[0] >= least and visit < most:
             taken = numbers[0]
             k, reach = items[taken], reaches[taken]
             if k < 0:

@@ -25,6 +25,7 @@ def best_first_sparse(  # noqa: C901 - one loop, see below
     tree: SearchedTree,
     ranking: Ranking,
     least: float,
+    most: int,
     reached: Reached,
     heap: Heap,
     room: Room,
@@ -43,10 +44,12 @@ def best_first_sparse(  # noqa: C901 - one loop, see below
         The arrays of a CSR matrix, or one dense array; see `node_score`.
     least : float
         Lowest rank of interest.
+    most : int
+        Number of visits after which a row's search is given up.
     reached, heap, room
         Memory.
     codes, log_proba : (n_rows, k)
-        Written; -1 and minus infinity where there is no class of rank `least` or above.
+        Written; -1 and minus infinity where none of rank `least` or above was found.
     n_visits : (n_rows,)
         Written: the number of nodes evaluated.
     """
@@ -64,7 +67,7 @@ def best_first_sparse(  # noqa: C901 - one loop, see below
     for i in range(len(codes)):
         ranks[0], numbers[0] = slope[0] * 0.0 + bias[0], 0
         size, visit, n_found = 1, 0, 0
-        while size > 0 and n_found < codes.shape[1] and ranks[0] >= least:
+        while size > 0 and n_found < codes.shape[1] and ranks[0] >= least and visit < most:
             taken = numbers[0]
             k, reach = items[taken], reaches[taken]
             if k < 0:
