@@ -1,4 +1,4 @@
-"""Processes that serve one model: time to load it and memory they take, beside a joblib pickle.
+"""Processes that serve one model: load time and memory beside a joblib pickle, and growth over minutes.
 
 Linux only: the memory of a process is its proportional set size, which divides shared pages among those who
 share them.
@@ -28,6 +28,11 @@ TEXT = """
 {n} processes load the same model ({size}, Gaussian naive Bayes, vector scaling), predict a few rows, and
 stay. Time to load (wall clock, median over processes, one after another), and the memory that each takes
 beyond what it had before (proportional set size while all of them live).
+
+Soak: {threads} threads of one process asked the mapped model for {minutes:g} minutes, {calls:,} calls in
+all (`predict_proba`, `predict_top_k` and `predict` of 1 to 200 rows), each answer compared with the first
+of its kind: {wrong} differed. Resident memory was {early:.0f} MB after a quarter of the time and
+{late:.0f} MB at the end ({growth:+.1f} %).
 """
 
 #: Loads, predicts, prints its measurements, and waits for the end of its input.
@@ -59,6 +64,59 @@ sys.stdin.readline()
 """
 
 
+#: Threads predict until the time is over; prints calls, wrong answers, and MB after a quarter and at the end.
+_SOAK = """
+import sys, threading, time
+import numpy as np, dichotomies
+from pathlib import Path
+
+path, n_features, n_threads, seconds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+model = dichotomies.load(path, mmap_mode="r")
+rng = np.random.default_rng(0)
+sizes = [1, 3, 50, 200]
+rows = {n: rng.random((n, n_features)) for n in sizes}
+asks = {
+    "proba": lambda X: model.predict_proba(X),
+    "top": lambda X: model.predict_top_k(X, 5)[1],
+    "label": lambda X: model.predict(X),
+}
+expected = {(ask, n): asks[ask](rows[n]) for ask in asks for n in sizes}
+counts, end, early = np.zeros((n_threads, 2), dtype=int), time.monotonic() + seconds, []
+
+def memory():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1e3
+
+def work(thread):
+    turn = np.random.default_rng(thread)
+    keys = list(expected)
+    while time.monotonic() < end:
+        ask, n = keys[turn.integers(len(keys))]
+        answer = asks[ask](rows[n])
+        same = (answer == expected[ask, n]).all() if ask == "label" else np.allclose(answer, expected[ask, n])
+        counts[thread] += 1, not same
+
+threads = [threading.Thread(target=work, args=(i,)) for i in range(n_threads)]
+[thread.start() for thread in threads]
+time.sleep(seconds / 4)
+early = memory()
+[thread.join() for thread in threads]
+print(*counts.sum(axis=0), early, memory())
+"""
+
+
+def soaked(path: Path, n_features: int, n_threads: int, minutes: float) -> dict[str, float]:
+    """Calls, wrong answers, and memory after a quarter of the time and at its end."""
+    arguments = [str(path), str(n_features), str(n_threads), str(60 * minutes)]
+    output = subprocess.run(
+        [sys.executable, "-c", _SOAK, *arguments], check=True, capture_output=True, text=True
+    )
+    calls, wrong, early, late = map(float, output.stdout.split())
+    growth = 100 * (late / early - 1)
+    found = {"calls": int(calls), "wrong": int(wrong), "early": early, "late": late, "growth": growth}
+    return {**found, "threads": n_threads, "minutes": minutes}
+
+
 def measured(way: str, path: Path, n_features: int, n_processes: int) -> tuple[float, float]:
     """Median seconds to load, and median kilobytes of a process while all of them live."""
     command = [sys.executable, "-c", _WORKER, way, str(path), str(n_features)]
@@ -87,6 +145,8 @@ def _said(worker: subprocess.Popen[str], line: str = "") -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, default=8, help="processes that serve the model")
+    parser.add_argument("--threads", type=int, default=4, help="threads that predict at once")
+    parser.add_argument("--minutes", type=float, default=5, help="how long they do")
     parser.add_argument("--save", action="store_true", help="write the table to docs/benchmarks/")
     options = parser.parse_args()
     problem = problems.kanji_fonts()
@@ -106,13 +166,15 @@ def main() -> None:
         found = {
             way: measured(way, path, problem.X.shape[1], options.processes) for way, path in ways.items()
         }
+        soak = soaked(saved, problem.X.shape[1], options.threads, options.minutes)
         sizes = {way: f"{path.stat().st_size / 1e6:.0f} MB" for way, path in ways.items()}
     seconds, kilobytes = found["joblib"]
     rows = [
         [way, sizes[way], f"{mine / seconds:.2f}x", f"{size / kilobytes:.2f}x", f"{size / 1e3:.1f}"]
         for way, (mine, size) in found.items()
     ]
-    text = TEXT.format(n=options.processes, size=problem.size)
+    text = TEXT.format(n=options.processes, size=problem.size, **soak)
+    print(text)
     report("serving", text, HEADER, rows, save=options.save)
 
 
