@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import stat
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -72,6 +73,15 @@ def test_a_newer_format_is_refused_by_name(path, monkeypatch):
         f"which reads formats up to {container.FORMAT}"
     )
     with pytest.raises(ModelFileError, match=wanted):
+        load(path)
+
+
+def test_a_file_with_a_correct_checksum_but_no_model_is_refused(path):
+    data = path.read_bytes().replace(b'\\"model\\":', b'\\"modem\\":')
+    claimed = re.search(rb"[0-9a-f]{64}", data)[0]
+    data = data.replace(claimed, sha256(data.replace(claimed, b"0" * 64)).hexdigest().encode())
+    path.write_bytes(data)
+    with pytest.raises(ModelFileError, match="its header cannot be read"):
         load(path)
 
 

@@ -137,6 +137,26 @@ def test_an_array_that_says_to_be_larger_than_it_is_is_refused_before_memory_is_
         open_table(tmp_path / "t.npz").read(Columns())
 
 
+def test_an_archive_of_an_unknown_version_is_refused(tmp_path):
+    path = tmp_path / "t.npz"
+    np.savez(path, X=np.eye(3), y=np.arange(3))
+    data = bytearray(path.read_bytes())
+    data[data.rindex(b"PK\x01\x02") + 6] = 212  # the version needed to extract
+    path.write_bytes(data)
+    with pytest.raises(TableFileError, match="is damaged or not a NPZ file"):
+        open_table(path).read(Columns())
+
+
+def test_texts_that_are_not_utf8_are_refused_in_parquet(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(
+        pa.table({"b": ["harmless", "z"], "y": ["u", "v"]}), path, compression="none", use_dictionary=False
+    )
+    path.write_bytes(path.read_bytes().replace(b"harmless", b"harm\xffess"))
+    with pytest.raises(TableFileError, match=r"could not be read as Parquet: .*UTF8"):
+        open_table(path).with_roles(Columns(label="y"))
+
+
 def test_decimal_commas_are_named_by_row_column_and_cure(tmp_path):
     (tmp_path / "t.csv").write_text("x;z;y\n1.5;2;u\n1,5;2;v\n")
     with pytest.raises(TableFileError, match=r"line 3 .* in the column 'x'; .*\(--decimal ,\)"):

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 #: Weights are counts. A total weight above this is read as this: n + 2 rows can be told from n, and
 #: (n + 1) / (n + 2) from 1. Weights that are all below the other bound are scaled up to it.
 MOST_ROWS, LEAST_WEIGHT = 1e12, 1e-100
+#: Larger weights are all scaled down to it: sums and moments of them would overflow.
+MOST_WEIGHT = 1e50
 
 
 def bounded_counts(weights: FloatArray) -> FloatArray:
@@ -56,4 +58,5 @@ def row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
         raise ValueError(f"sample_weight must be finite and not negative, but {first}.")
     if not weight.any():
         raise ValueError("sample_weight must not be zero for all rows.")
-    return weight
+    largest = float(weight.max())
+    return weight * (MOST_WEIGHT / largest) if largest > MOST_WEIGHT else weight

@@ -128,7 +128,8 @@ def _document(data: Data, path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         header = _header(data)
         document = json.loads(json.loads(header[8:])["__metadata__"][_ENTRY], parse_constant=_no_number)
-        if re.fullmatch("[0-9a-f]{64}", document["sha256"]) and type(document["format"]) is int:
+        is_sealed = re.fullmatch("[0-9a-f]{64}", document["sha256"]) is not None
+        if is_sealed and type(document["format"]) is int and "model" in document:
             return dict(document)
     except RecursionError as error:
         raise ModelFileError(f"{path} cannot be loaded: it is nested too deeply.") from error

@@ -204,6 +204,7 @@ class ParquetFile(ColumnFile):
         with readable(self.path, self.kind), pyarrow(".parquet").ParquetFile(self.path) as file:
             done = 0
             for batch in file.iter_batches(batch_size=rows, columns=names, use_threads=False):
+                batch.validate(full=True)  # a damaged file may hold texts that are none
                 yield batch
                 done += batch.num_rows
                 self.on_progress(done / file.metadata.num_rows)

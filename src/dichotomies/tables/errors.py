@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SHOWN = 8
+#: What readers raise on damaged archives, encrypted ones and those of unknown versions.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    OverflowError,
+    KeyError,
+)
 
 
 class TableFileError(ValueError):
@@ -32,7 +42,7 @@ def readable(path: Path, kind: str) -> Iterator[None]:
         raise TableFileError(f"{path} is a folder; give a file.") from None
     except PermissionError:
         raise TableFileError(f"{path} may not be read by this user.") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except _DAMAGE as error:
         raise TableFileError(f"{path} is damaged or not a {kind} file ({_first_line(error)}).") from error
     except (ValueError, OSError) as error:  # pyarrow's errors are of these kinds
         raise TableFileError(f"{path} could not be read as {kind}: {_first_line(error)}.") from error

@@ -1,0 +1,81 @@
+"""Peaks of memory stay within what the documentation states (docs/deployment.md)."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not Path("/proc/self/clear_refs").exists(), reason="peaks are read from Linux's /proc"
+    ),
+]
+
+#: Prints the megabytes of the arrays that matter, and the peaks beyond what was held before each call.
+_SCRIPT = """
+import json, sys
+from pathlib import Path
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from dichotomies import HistGradientBoostClassifier, NestedDichotomyClassifier
+
+def status(key):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(key)) / 1e3
+
+def peak(work):
+    Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
+    before = status("VmRSS:")
+    kept = work()
+    return status("VmHWM:") - before
+
+def rows(n, n_features, n_classes):
+    rng = np.random.default_rng(0)
+    y = rng.integers(n_classes, size=n)
+    y[:n_classes] = np.arange(n_classes)
+    X = rng.normal(size=(n_classes, n_features))[y]
+    X += rng.normal(size=X.shape)
+    return X, y
+
+learners = {
+    "default": None, "logistic": LogisticRegression(), "bayes": GaussianNB(),
+    "boosting": HistGradientBoostClassifier(10),
+}
+if sys.argv[1] in learners:
+    clf = NestedDichotomyClassifier(learners[sys.argv[1]], random_state=0)
+    clf.fit(*rows(12_000, 100, 20))  # loads everything, boosting included
+    X, y = rows(150_000, 100, 20)
+    found = {"X": X.nbytes / 1e6, "fit": peak(lambda: clf.fit(X, y)), "answer": len(X) * 20 * 8 / 1e6}
+    found["predict"] = peak(lambda: clf.predict_proba(X))
+else:
+    clf = NestedDichotomyClassifier(
+        GaussianNB(), "class-balanced", internal_calibration=None, external_calibration="temperature",
+        calibration_size=0.1, random_state=0,
+    ).fit(*rows(10_000, 50, 5_000))
+    X = np.random.default_rng(0).normal(size=(20_000, 50))
+    clf.predict_top_k(X[:100], 5)
+    found = {"top": peak(lambda: clf.predict_top_k(X, 5))}
+print(json.dumps(found))
+"""
+
+
+def peaks(what):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _SCRIPT, what], capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("learner", ["default", "logistic", "bayes", "boosting"])
+def test_fit_and_predict_stay_within_a_multiple_of_their_input(learner):
+    found = peaks(learner)
+    assert found["fit"] < 2.6 * found["X"] + 50
+    assert found["predict"] < found["answer"] + 100
+
+
+def test_the_most_probable_of_many_classes_need_no_array_of_all():
+    assert peaks("top")["top"] < 200  # the probabilities of all classes would be 800 MB
