@@ -74,11 +74,7 @@ def test_every_nll_is_that_of_calibrators_fitted_without_the_row(few_digits):
     chosen = choose(plan, Forest.of([tree]), rows, [crossed], context.rng)
     nll = chosen.calibration.nll
     assert chosen.calibration.n_rows == len(rows)
-    assert [pair for pair in nll if pair[1] == "none"] == [
-        ("none", "none"),
-        ("shrunk-platt", "none"),
-        ("smooth-isotonic", "none"),
-    ]
+    assert {pair[0] for pair in nll if pair[1] == "none"} == {"none", "shrunk-platt", "smooth-isotonic"}
     best = min((nll[name, "none"], name) for name in ("shrunk-platt", "smooth-isotonic"))[1]
     assert {pair[0] for pair in nll if pair[1] == "vector-odds"} == {"none", best}
     for pair, value in nll.items():
@@ -157,7 +153,7 @@ def test_rows_held_out_choose_inside_first_then_outside(few_digits):
 def test_an_ensemble_has_one_choice_for_all_trees(few_digits):
     X, y = few_digits
     clf = NestedDichotomyEnsemble(NB, n_estimators=3, random_state=0).fit(X, y)
-    assert len(clf.calibration_.nll) == 5
+    assert len(clf.calibration_.nll) == 4
     assert clf.calibration_.nll[clf.calibration_.internal, clf.calibration_.external] < 1
 
 
@@ -233,7 +229,7 @@ def test_held_out_losses_are_near_those_of_fits_without_the_fold(rng, name):
     y = np.argmax(2 * log_proba * [1, 1.3, 1, 0.7] + rng.gumbel(size=(600, 4)), axis=1)
     fold, calibrator = np.arange(600) % 3, MULTICLASS.create(name).fit(log_proba, y)
     settings = {} if name == "temperature" else {"spread": calibrator.spread_}
-    losses = calibrator.held_out(log_proba, y, fold).loss
+    losses = calibrator.fit_held_out(log_proba, y, fold).loss
     for f in range(3):
         mine = fold == f
         alone = MULTICLASS.create(name, **settings).fit(log_proba[~mine], y[~mine])

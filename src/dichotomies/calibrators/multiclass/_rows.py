@@ -125,13 +125,24 @@ class CalibrationRows:
         """Return the normalised, finite log-probabilities of all rows."""
         return self.block(slice(None))
 
-    def as_log_odds(self) -> CalibrationRows:
-        """Return the rows with log-odds in place of log-probabilities: a copy in double precision."""
-        x = self.dense()
-        for rows in row_blocks(*x.shape):
-            log_odds(x[rows])
-        n_rows = len(x)
-        return CalibrationRows(x, self.codes, self.weight, np.zeros(n_rows), np.full(n_rows, _NO_FLOOR))
+    def as_log_odds(self, floor: float = LOWEST) -> CalibrationRows:
+        """Return the rows with log-odds in place of log-probabilities: a copy in double precision, kept.
+
+        Parameters
+        ----------
+        floor : float
+            Lower bound of the log-probabilities.
+        """
+        if floor not in self._as_log_odds:
+            x, nothing = self.dense(), np.zeros(len(self.raw))
+            for rows in row_blocks(*x.shape):
+                log_odds(np.maximum(x[rows], floor, out=x[rows]))
+            self._as_log_odds[floor] = CalibrationRows(x, self.codes, self.weight, nothing, nothing + _NO_FLOOR)
+        return self._as_log_odds[floor]
+
+    @cached_property
+    def _as_log_odds(self) -> dict[float, CalibrationRows]:
+        return {}
 
     def take(self, chosen: BoolArray) -> CalibrationRows:
         """Return the rows where `chosen` is True."""
