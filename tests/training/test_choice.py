@@ -79,8 +79,8 @@ def test_every_nll_is_that_of_calibrators_fitted_without_the_row(few_digits):
     assert {pair[0] for pair in nll if pair[1] == "vector-odds"} == {"none", best}
     for pair, value in nll.items():
         names = (None if name == "none" else name for name in pair)
-        # refits of the calibrator outside take a few steps from the fit to all rows
-        tolerance = 1e-5 if pair[1] == "none" else 2e-3
+        # refits of the calibrator outside take a few steps from the fit to all rows, and share its bend
+        tolerance = 1e-5 if pair[1] == "none" else 1e-2
         assert value == pytest.approx(reference(tree, rows, crossed, *names), rel=tolerance)
 
 
@@ -188,7 +188,7 @@ def test_many_rows_are_compared_on_a_stratified_sample(rng, monkeypatch):
 def test_folds_are_more_with_few_rows_but_no_more_than_rows_of_a_class():
     sizes = (10, 20, 35, 40, 1_000, 1_001)
     assert [fold_count(n, 10, is_quick=True) for n in sizes] == [2, 2, 3, 4, 5, 3]
-    assert [fold_count(n, 10, is_quick=False) for n in sizes] == [2, 2, 3, 3, 3, 3]
+    assert [fold_count(n, 10, is_quick=False) for n in (*sizes, 199, 200)] == [2, 2, 3, 3, 2, 2, 3, 2]
     with pytest.raises(ValueError, match="cv must be 'auto'"):
         NestedDichotomyClassifier(cv="more").fit([[0.0], [1.0]], [0, 1])
 
@@ -234,7 +234,8 @@ def test_held_out_losses_are_near_those_of_fits_without_the_fold(rng, name):
         mine = fold == f
         alone = MULTICLASS.create(name, **settings).fit(log_proba[~mine], y[~mine])
         loss = -alone.predict_log_proba(log_proba[mine])[np.arange(200), y[mine]].mean()
-        assert losses[mine].mean() == pytest.approx(loss, rel=2e-3)
+        tolerance = 1e-2 if name == "vector-odds" else 2e-3  # all refits share the bend
+        assert losses[mine].mean() == pytest.approx(loss, rel=tolerance)
 
 
 def test_nodes_that_cannot_be_calibrated_get_the_temperature_of_all(few_digits):

@@ -44,8 +44,10 @@ _MANY_CLASSES = 1_000
 #: Mean number of rows of a class below which calibrators that fit every node by itself are not candidates:
 #: most nodes have few rows.
 _FEW_ROWS = 6
-#: Share of the NLL that a pair must save if it has a lower accuracy than another.
+#: Share of the NLL that one calibration inside must save if it has a lower accuracy than another.
 _WORTH_ERRORS = 0.1
+#: Standard errors by which no calibration outside must be better than the best one.
+_NOTHING_OUTSIDE = 2.0
 #: More of a row's loss does not count in the comparison: a single row that naive Bayes holds for impossible
 #: would make the standard error larger than any gain.
 _MOST_LOSS = 100.0
@@ -130,10 +132,10 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
 
     Every candidate inside is fitted to the out-of-fold scores of the nodes without the fold of the row, and
     the log-probabilities of the classes are composed. For no calibration inside and the best of the others,
-    every candidate outside is then fitted to those of the other folds. The pair of least NLL is chosen, but
-    for no calibration inside where the difference is noise, and for pairs of lower accuracy than another,
-    beyond noise, whose NLL is not lower by a tenth. Outside there is no such preference: vector scaling
-    shrinks to no change by itself, and bounds probabilities that no row supports.
+    every candidate outside is then fitted to those of the other folds. The pair of least NLL is chosen, with
+    three preferences. Nothing inside, where the difference is noise. Nothing that costs accuracy inside, beyond
+    noise, and does not lower the NLL by a tenth. Vector scaling outside, unless nothing is clearly better:
+    it shrinks to no change by itself, and bounds probabilities that no row supports.
 
     Parameters
     ----------
@@ -239,22 +241,26 @@ class _Comparison:
     def best(self, outside: Iterable[str]) -> tuple[str, str]:
         """The pair to take."""
         capped = {pair: np.minimum(loss, _MOST_LOSS) for pair, loss in self._compared(outside).items()}
-        nll = {pair: self._mean(loss) for pair, loss in capped.items()}
-        by_nll = sorted(self._accurate(nll), key=lambda pair: nll[pair])
-        by_internal = {pair[0]: pair for pair in reversed(by_nll)}
-        best = [by_internal[name] for name in self._log_proba if name in by_internal]
-        return best_of({pair: capped[pair] for pair in best}, self._weight)
+        best = [self._best_outside(name, capped) for name in self._log_proba]
+        return best_of(self._accurate({pair: capped[pair] for pair in best}), self._weight)
 
-    def _accurate(self, nll: dict[tuple[str, str], float]) -> list[tuple[str, str]]:
-        """Pairs that are as accurate as the most accurate one, but for noise, or have a much lower NLL."""
-        misses = {pair: (~self._found[pair].is_best).astype(np.float64) for pair in nll}
-        first = min(nll, key=lambda pair: (self._mean(misses[pair]), nll[pair]))
-        return [
-            pair
-            for pair in nll
-            if nll[pair] < (1 - _WORTH_ERRORS) * nll[first]
+    def _best_outside(self, internal: str, losses: dict[tuple[str, str], FloatArray]) -> tuple[str, str]:
+        """The pair to take with this calibration of the nodes."""
+        calibrated = [pair for pair in losses if pair[0] == internal and pair[1] != NONE]
+        first = min(calibrated, key=lambda pair: self._mean(losses[pair]), default=(internal, NONE))
+        pairs = [first, (internal, NONE)] if (internal, NONE) in losses else [first]
+        return best_of({pair: losses[pair] for pair in pairs}, self._weight, _NOTHING_OUTSIDE)
+
+    def _accurate(self, losses: dict[tuple[str, str], FloatArray]) -> dict[tuple[str, str], FloatArray]:
+        """Losses of pairs that are as accurate as any other, but for noise, or have a much lower NLL."""
+        misses = {pair: (~self._found[pair].is_best).astype(np.float64) for pair in losses}
+        first = min(losses, key=lambda pair: (self._mean(misses[pair]), self._mean(losses[pair])))
+        return {
+            pair: loss
+            for pair, loss in losses.items()
+            if self._mean(loss) < (1 - _WORTH_ERRORS) * self._mean(losses[first])
             or best_of({pair: misses[pair], first: misses[first]}, self._weight) == pair
-        ]
+        }
 
     def _mean(self, loss: FloatArray) -> float:
         return float(self._weight @ loss) / max(float(self._weight.sum()), np.finfo(float).tiny)

@@ -116,7 +116,7 @@ class CrossFit:
         By Proposition 1 this is the NLL of the tree.
         """
         known = ~np.isnan(self.out_of_fold.scores)
-        missing = float(self.out_of_fold.row_weights[~known].sum()) * np.log(2)
+        missing = float(self.out_of_fold.row_weights[~known].sum() * np.log(2))
         parts = [self.out_of_fold.take(known & (self._fold == f)) for f in range(len(fold_maps))]
         nll = (
             segment_nll(maps.apply_segments(part), part).sum()

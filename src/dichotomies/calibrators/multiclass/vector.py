@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from sklearn.base import clone
 
-from dichotomies.calibrators.multiclass._likelihood import BestScale, Likelihood, best_scale
+from dichotomies.calibrators.multiclass._bend import Bend, best_bend
+from dichotomies.calibrators.multiclass._likelihood import DOUBLE_UP_TO, BestScale, Likelihood, best_scale
 from dichotomies.calibrators.multiclass._rows import log_odds, normalise, row_blocks
 from dichotomies.calibrators.multiclass._scaling import ScalingObjective, Spread, best_spread
 from dichotomies.calibrators.multiclass.base import MULTICLASS, HeldOut, MulticlassCalibrator
@@ -159,8 +160,12 @@ class VectorScaling(_VectorModel):
                 else start
             )
             scale, bias = objective.scale_and_bias(x)
-            found.put(fold == f, normalise(own.dense() * scale + bias), own.codes)
+            found.put(fold == f, self._finished(normalise(own.dense() * scale + bias)), own.codes)
         return found
+
+    def _finished(self, log_proba: FloatArray) -> FloatArray:
+        """Return what becomes of normalised log-probabilities after scaling."""
+        return log_proba
 
 
 @MULTICLASS.register("vector-odds")
@@ -176,6 +181,9 @@ class OddsScaling(VectorScaling):
     of n entries below the lowest log-probability of a true class, none was true, so that entries below both
     that and ``-log(n + 1)`` are read as the lower of the two.
 
+    A bend common to all classes follows: log-probabilities become ``t log p + g p``. It keeps the order of the
+    classes, and corrects rows that are nearly certain without changing the others.
+
     Parameters
     ----------
     spread, tol, max_iter, n_jobs
@@ -185,6 +193,8 @@ class OddsScaling(VectorScaling):
     ----------
     floor_ : float
         Lower bound of log-probabilities.
+    bend_ : tuple of two floats
+        t and g of the bend.
 
     Examples
     --------
@@ -218,16 +228,29 @@ class OddsScaling(VectorScaling):
         return "log_odds"
 
     def fit_rows(self, rows: CalibrationRows) -> None:
-        """Find the bound, then fit as vector scaling does."""
+        """Find the bound, fit as vector scaling does, then find the bend."""
         self.floor_ = _supported_floor(rows)
         super().fit_rows(rows)
+        inputs = self._inputs(rows)
+        scaled = np.empty(inputs.shape, np.float32 if inputs.raw.size > DOUBLE_UP_TO else np.float64)
+        for part in row_blocks(*inputs.shape):
+            scaled[part] = normalise(inputs.block(part) * self.scale_ + self.bias_)
+        self.bend_ = tuple(best_bend(scaled, rows.codes, rows.weight))
 
     def _inputs(self, rows: CalibrationRows) -> CalibrationRows:
         return rows.as_log_odds(self.floor_)
 
     def scores(self, x: FloatArray) -> FloatArray:
-        """Return ``w x + b`` with x the log-odds, bounded below."""
-        return super().scores(np.maximum(x, self.floor_, out=x))
+        """Return ``w x + b`` with x the log-odds, bounded below, and bent."""
+        return self._finished(normalise(super().scores(np.maximum(x, self.floor_, out=x))))
+
+    @property
+    def bend(self) -> Bend:
+        """The bend; none in files of earlier versions."""
+        return Bend(*getattr(self, "bend_", ()))
+
+    def _finished(self, log_proba: FloatArray) -> FloatArray:
+        return self.bend.apply(log_proba)
 
 
 def _supported_floor(rows: CalibrationRows) -> float:
