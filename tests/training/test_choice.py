@@ -12,11 +12,12 @@ from dichotomies._common.best_of import best_of
 from dichotomies._common.parallel import Context
 from dichotomies.calibrators.binary import BINARY, Auto, Segments
 from dichotomies.calibrators.multiclass import MULTICLASS
+from dichotomies.calibrators.multiclass.base import HeldOut
 from dichotomies.inference.composition import class_log_proba
 from dichotomies.learners import Wanted
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import fold_count
-from dichotomies.training.choice import Calibration, choose
+from dichotomies.training.choice import Calibration, _Comparison, choose
 from dichotomies.training.cross_fitting import CrossFit
 from dichotomies.training.plan import Plan
 from dichotomies.tree.forest import Forest
@@ -183,6 +184,33 @@ def test_many_rows_are_compared_on_a_stratified_sample(rng, monkeypatch):
     }
     named = fit(X, y, **names)  # but fitted on all rows
     np.testing.assert_allclose(clf.predict_proba(X), named.predict_proba(X), atol=1e-6)
+
+
+def compared(losses, misses):
+    """A comparison of pairs, whose losses and errors are given."""
+    n = len(next(iter(losses.values())))
+    comparison = _Comparison(Rows(np.zeros((n, 1)), np.zeros(n, dtype=int), np.arange(2)))
+    comparison._log_proba = dict.fromkeys([pair[0] for pair in losses])
+    comparison._found = {
+        pair: HeldOut(np.asarray(loss, dtype=float), ~misses[pair]) for pair, loss in losses.items()
+    }
+    return comparison.best(("none", "vector-odds"))
+
+
+@pytest.mark.parametrize(("saved", "chosen"), [(0.05, "none"), (0.2, "platt")])
+def test_calibration_inside_that_costs_accuracy_must_save_a_tenth_of_the_nll(saved, chosen):
+    losses = {("none", "vector-odds"): np.ones(400), ("platt", "vector-odds"): np.full(400, 1 - saved)}
+    misses = {("none", "vector-odds"): np.arange(400) < 40, ("platt", "vector-odds"): np.arange(400) < 80}
+    assert compared(losses, misses) == (chosen, "vector-odds")
+    assert compared(losses, dict.fromkeys(losses, misses["none", "vector-odds"]))[0] == "platt"
+
+
+@pytest.mark.parametrize(("errors", "chosen"), [(1.5, "vector-odds"), (3.0, "none")])
+def test_nothing_outside_must_be_better_by_two_standard_errors(errors, chosen, rng):
+    noise = rng.normal(size=400)
+    noise = 0.1 * (noise - noise.mean()) / noise.std()
+    losses = {("none", "none"): np.ones(400), ("none", "vector-odds"): 1 + noise + errors * 0.1 / 20}
+    assert compared(losses, dict.fromkeys(losses, np.zeros(400, dtype=bool))) == ("none", chosen)
 
 
 def test_folds_are_more_with_few_rows_but_no_more_than_rows_of_a_class():
