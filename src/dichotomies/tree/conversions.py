@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import is_valid_linkage
 
 from dichotomies._common.typing import IntArray, LabelArray
 
@@ -191,6 +190,8 @@ def _of_parents(parents: Mapping[Hashable, Hashable] | Sequence[int] | IntArray)
 
 def _of_linkage(linkage: npt.ArrayLike, labels: Sequence[Any] | LabelArray | None) -> Layout:
     """Read a matrix of merges as `scipy.cluster.hierarchy.linkage` returns it."""
+    from scipy.cluster.hierarchy import is_valid_linkage  # takes long to import
+
     merges = np.asarray(linkage, dtype=np.float64)
     is_valid_linkage(merges, throw=True, name="linkage")
     n_leaves = len(merges) + 1
