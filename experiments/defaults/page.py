@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -137,20 +138,18 @@ def _cells(case: Case, fixed: str) -> list[str]:
 
 
 def times(found: list[Case]) -> Grid:
-    """Time of the default by that of the plain fit, beside a pair that is named: the same but for the choice."""
+    """Time of the default by that of the plain fit, beside a pair that is named: the same without a choice."""
     header = (
         *("plain fit", "cases", "plain, seconds", f"{_pair(NAMED)}, named / plain"),
         *("default / plain: mean", "most", "default / named: mean", "most"),
     )
     lines = []
     bounds = (0.0, *_DURATIONS, float("inf"))
-    for low, high in zip(bounds, bounds[1:], strict=False):
+    for low, high in pairwise(bounds):
         mine = [case for case in found if low <= case.mean(PLAIN, "fit_seconds") < high]
         if not mine:
             continue
-        plain, named, now = (
-            [case.mean(way, "fit_seconds") for case in mine] for way in (PLAIN, NAMED, NOW)
-        )
+        plain, named, now = ([case.mean(way, "fit_seconds") for case in mine] for way in (PLAIN, NAMED, NOW))
         of_plain, of_named = ([a / b for a, b in zip(now, each, strict=True)] for each in (plain, named))
         title = f"{low:g} s or more" if high == float("inf") else f"up to {high:g} s"
         cells = (

@@ -153,7 +153,7 @@ class ScoreMaps:
             raise ValueError(f"There are {len(self)} maps, but {len(segments)} segments.")
         if self._is_affine:
             slope, intercept = np.repeat(self.parameters[:, :2].T, np.diff(segments.offsets), axis=1)
-            return slope * segments.scores + intercept
+            return np.asarray(slope * segments.scores + intercept)
         out = segments.scores.copy()
         apply_to_segments.when(self._is_small(segments.longest, len(out)))(*self.flat, segments.offsets, out)
         return out

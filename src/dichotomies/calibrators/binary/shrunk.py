@@ -81,7 +81,7 @@ def _maps(theta: FloatArray, segments: Segments) -> ScoreMaps:
 
 @dataclass(frozen=True)
 class _Prior:
-    """Normal prior on slopes and intercepts: means (2, n_groups), precisions aa, ab, bb (3, n_groups or 1)."""
+    """Prior on slopes and intercepts: means (2, n_groups); precisions aa, ab, bb (3, n_groups or 1)."""
 
     mean: FloatArray
     precision: FloatArray

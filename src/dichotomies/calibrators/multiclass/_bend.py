@@ -2,8 +2,8 @@
 
 Vector scaling leaves one kind of error: whether a class is nearly certain or one of several, its log-odds are
 scaled alike. The term g p changes probabilities near 1 alone. It may raise those (g >= 0) and lower others
-(t <= 1), as trees are unsure where they should be nearly certain; the reverse, on the rows that the scales were
-fitted to, would be a sign of overfitting. The order of the classes stays the same.
+(t <= 1), as trees are unsure where they should be nearly certain; the reverse, on the rows that the scales
+were fitted to, would be a sign of overfitting. The order of the classes stays the same.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dichotomies.calibrators.multiclass._rows import normalise, row_blocks
+from dichotomies.calibrators.multiclass._likelihood import normalise, row_blocks
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray

@@ -8,14 +8,21 @@ import numpy as np
 from sklearn.base import clone
 
 from dichotomies.calibrators.multiclass._bend import Bend, best_bend
-from dichotomies.calibrators.multiclass._likelihood import DOUBLE_UP_TO, BestScale, Likelihood, best_scale
-from dichotomies.calibrators.multiclass._rows import log_odds, normalise, row_blocks
+from dichotomies.calibrators.multiclass._likelihood import (
+    DOUBLE_UP_TO,
+    BestScale,
+    Likelihood,
+    best_scale,
+    log_odds,
+    normalise,
+    row_blocks,
+)
 from dichotomies.calibrators.multiclass._scaling import ScalingObjective, Spread, best_spread
 from dichotomies.calibrators.multiclass.base import MULTICLASS, HeldOut, MulticlassCalibrator
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.calibrators.multiclass._rows import CalibrationRows
+    from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 
 _ROUGHLY = 1e-3  # relative error of the common scale to start from
 _ROUGH_TOL = 1e-4  # nats per row, before the prior is chosen again
@@ -181,8 +188,8 @@ class OddsScaling(VectorScaling):
     of n entries below the lowest log-probability of a true class, none was true, so that entries below both
     that and ``-log(n + 1)`` are read as the lower of the two.
 
-    A bend common to all classes follows: log-probabilities become ``t log p + g p``. It keeps the order of the
-    classes, and corrects rows that are nearly certain without changing the others.
+    A bend common to all classes follows: log-probabilities become ``t log p + g p``. It keeps the order of
+    the classes, and corrects rows that are nearly certain without changing the others.
 
     Parameters
     ----------
