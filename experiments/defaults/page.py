@@ -138,7 +138,7 @@ def _cells(case: Case, fixed: str) -> list[str]:
 
 
 def times(found: list[Case]) -> Grid:
-    """Time of the default by that of the plain fit, beside a pair that is named: the same without a choice."""
+    """Time of the default by that of the plain fit, beside a pair that is named: without a choice."""
     header = (
         *("plain fit", "cases", "plain, seconds", f"{_pair(NAMED)}, named / plain"),
         *("default / plain: mean", "most", "default / named: mean", "most"),
