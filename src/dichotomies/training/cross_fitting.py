@@ -88,7 +88,7 @@ class CrossFit:
         """Maps of each fold's rows, fitted without them."""
         known = ~np.isnan(self.out_of_fold.scores)
         segments, fold = self.out_of_fold.take(known), self._fold[known]
-        maps = calibrator.fit_without(segments, fold)
+        maps = calibrator.fit_without(segments, fold, self.task.rows.n_folds)
         return [self._completed(each, calibrator, segments.take(fold != f)) for f, each in enumerate(maps)]
 
     def nll_with(self, fold_maps: Sequence[ScoreMaps]) -> float:

@@ -64,6 +64,6 @@ def test_exchanging_left_and_right_changes_the_sign_alone(rng, swap):
 def test_fits_without_a_fold_share_the_prior_of_all_and_are_nearly_fits_to_the_others(rng):
     segments = _nodes(rng, [4000, 1500, 40, 30], [1.0, 0.5, 2.0, 1.0], [0.5, -0.5, 0.2, 0.0])
     fold = np.arange(len(segments.scores)) % 3
-    for f, maps in enumerate(ShrunkPlatt().fit_without(segments, fold)):
+    for f, maps in enumerate(ShrunkPlatt().fit_without(segments, fold, 3)):
         alone = ShrunkPlatt().fit_segments(segments.take(fold != f))
         np.testing.assert_allclose(maps.parameters, alone.parameters, atol=0.05)

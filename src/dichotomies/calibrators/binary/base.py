@@ -59,7 +59,7 @@ class BinaryCalibrator(BaseEstimator, ABC):
             m maps from score to calibrated log-odds; the identity for nodes without rows.
         """
 
-    def fit_without(self, segments: Segments, fold: IntArray) -> list[ScoreMaps]:
+    def fit_without(self, segments: Segments, fold: IntArray, n_folds: int) -> list[ScoreMaps]:
         """Calibrate all nodes without each fold of their rows in turn.
 
         Parameters
@@ -68,13 +68,14 @@ class BinaryCalibrator(BaseEstimator, ABC):
             The scores of m nodes.
         fold : array of shape (n,)
             Fold of each score, from 0 on.
+        n_folds : int
+            Number of folds; some may have no scores.
 
         Returns
         -------
         list of ScoreMaps
             The maps of each fold, fitted to the scores of the others.
         """
-        n_folds = int(fold.max(initial=0)) + 1
         return [self.fit_segments(segments.take(fold != f)) for f in range(n_folds)]
 
     def fit(

@@ -58,17 +58,17 @@ class ShrunkPlatt(BinaryCalibrator):
         nodes = _Rows.of(segments)
         return _maps(nodes.minimum(nodes.prior()), segments)
 
-    def fit_without(self, segments: Segments, fold: IntArray) -> list[ScoreMaps]:
+    def fit_without(self, segments: Segments, fold: IntArray, n_folds: int) -> list[ScoreMaps]:
         """Calibrate without each fold; where there are many scores, under the prior of all of them.
 
         A few common slopes have then seen the rows of the fold, too.
         """
         if len(segments.scores) < _MANY_SCORES:
-            return super().fit_without(segments, fold)
+            return super().fit_without(segments, fold, n_folds)
         nodes = _Rows.of(segments)
         prior = nodes.prior()
         start = nodes.minimum(prior, _ROUGH_TOL)
-        parts = [segments.take(fold != f) for f in range(int(fold.max(initial=0)) + 1)]
+        parts = [segments.take(fold != f) for f in range(n_folds)]
         return [_maps(_Rows.of(part).minimum(prior, _ROUGH_TOL, start), part) for part in parts]
 
 
