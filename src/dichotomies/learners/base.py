@@ -92,6 +92,9 @@ class Learner(ABC):
     #: scikit-learn are saved by their parameters; classes derived from them are left to the clones.
     trains: ClassVar[Mapping[str, type]] = {}
 
+    #: True if it is taken only where it is named.
+    only_by_name = False
+
     #: True if scores are log-odds; False if they are of any scale.
     gives_probabilities = True
 
@@ -105,7 +108,7 @@ class Learner(ABC):
     is_quick = False
 
     def __init_subclass__(cls) -> None:
-        for kind in cls.trains.values():
+        for kind in cls.__dict__.get("trains", {}).values():  # those inherited are declared already
             if kind.__module__.startswith("sklearn."):
                 savable(f"sklearn/{kind.__name__}", Parameters())(kind)
 

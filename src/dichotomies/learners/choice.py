@@ -50,7 +50,7 @@ def choose(estimator: Any, name: str = "auto", *, calibrated: bool = False) -> L
 def _fast(estimator: Any, name: str) -> Learner:
     kind, trained = type(estimator), []
     for learner in map(LEARNERS.get, LEARNERS.names() if name == "auto" else [name]):
-        if kind in learner.trains.values():
+        if kind in learner.trains.values() and not (name == "auto" and learner.only_by_name):
             chosen: Learner = learner.recognise(estimator)
             return chosen
         trained += [each.__name__ for each in learner.trains.values()]

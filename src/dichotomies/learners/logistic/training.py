@@ -150,20 +150,24 @@ class NodeTraining:
     # ------------------------------------------------------------------ dense rows
 
     def _dense(self, results: Results) -> list[NodeScorer]:
-        X = self.task.rows.features_of(self.task.row_order)
+        X = self.task.rows.X
         weights = np.zeros((self.n_kept, self.task.n_nodes, X.shape[1]), dtype=X.dtype)
-        left = np.flatnonzero(results.is_trained[0])
-        if self._is_small():
-            X = X.astype(np.float64, copy=False)
-        else:
-            left = self._along_axes(left, X, results, weights)
-            left = self._by_gram(left, X, results, weights)
-        left = self._by_rows(left, X, results, weights)
-        self._by_newton(left, X, results, weights)
+        self._solve_dense(np.flatnonzero(results.is_trained[0]), results, weights)
         return [
             DenseWeights(weights[member], results.intercept[member], results.is_trained[member])
             for member in range(self.n_kept)
         ]
+
+    def _solve_dense(self, which: IntArray, results: Results, weights: FloatArray) -> None:
+        """Train some nodes on dense rows, each by the solver it suits."""
+        X = self.task.rows.features_of(self.task.row_order)
+        if self._is_small():
+            X = X.astype(np.float64, copy=False)
+        else:
+            which = self._along_axes(which, X, results, weights)
+            which = self._by_gram(which, X, results, weights)
+        which = self._by_rows(which, X, results, weights)
+        self._by_newton(which, X, results, weights)
 
     def _by_newton(self, which: IntArray, X: FloatArray, results: Results, weights: FloatArray) -> None:
         """Train nodes by matrices of second derivatives, in plain numpy."""
