@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dichotomies._kernels.newton.gram import FEW_ROWS
 from dichotomies.learners.base import LEARNERS, Unsupported
 from dichotomies.learners.logistic.learner import LogisticLearner
 from dichotomies.learners.logistic.training import NodeTraining
@@ -60,15 +59,15 @@ class GpuLogisticLearner(LogisticLearner):
 class GpuTraining(NodeTraining):
     """Logistic regressions at the nodes of a tree, those of many dense rows on a GPU."""
 
-    def _solve_dense(self, which: IntArray, results: Results, weights: FloatArray) -> None:
+    def solve_dense(self, which: IntArray, results: Results, weights: FloatArray) -> None:
         """Train nodes on dense rows: large ones on the device, the rest as `NodeTraining` does."""
         size, n_features = self.task.node_size[which], self.task.rows.X.shape[1]
-        is_large = size > max(FEW_ROWS, n_features)
+        is_large = size > n_features
         if is_large.any():
             self._on_device(which[is_large], results, weights)
         failed = (results.n_steps[:, which] < 0).any(axis=0)
         if (rest := which[~is_large | failed]).size:
-            super()._solve_dense(rest, results, weights)
+            super().solve_dense(rest, results, weights)
 
     def _on_device(self, which: IntArray, results: Results, weights: FloatArray) -> None:
         from dichotomies.learners.gpu.newton import DeviceRows, Level, together
@@ -80,6 +79,6 @@ class GpuTraining(NodeTraining):
         progress = self.context.progress(f"training {len(which)} nodes")
         groups = together(which, self.task.depth[which], by_leaf)
         for done, some in enumerate(groups, 1):
-            Level.of(some, by_leaf, self._nodes, self._objective).train(self._nodes, results, weights)
+            Level.of(some, by_leaf, self.nodes, self.objective).train(self.nodes, results, weights)
             if progress is not None:
                 progress.show(done / len(groups))
