@@ -1,7 +1,7 @@
 """A GPU beside two cores: training of logistic nodes, class probabilities, vector scaling and metrics.
 
-Wall-clock times, the copies between host and device included where the data start on the host. Needs torch and
-a CUDA device.
+Wall-clock times, the copies between host and device included where the data start on the host. Needs torch
+and a CUDA device.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ TEXT = """
 # A GPU beside two cores
 
 Wall-clock seconds on {cores} and on {gpu}, on the same machine. *Training*: all nodes of a class-balanced
-tree, `LogisticRegression()` without calibration, by ``learner="logistic"`` with ``n_jobs=2`` and by
-``learner="gpu"``; the rows start in main memory, so that the copy to the GPU is part of its time. Where the two
-cores needed more than the limit of {limit} s, they were stopped. *Class probabilities*, *vector scaling* and
-*metrics* take and keep arrays on the GPU (scikit-learn's `array_api_dispatch`). The difference is the largest
-between probabilities, fitted scales, or metrics of both. Classes are Gaussian, with as many dimensions as there
-are features.
+tree, `LogisticRegression()` without calibration, by `learner="logistic"` with `n_jobs=2` and by
+`learner="gpu"`; the rows start in main memory, so that the copy to the GPU is part of its time. Where the
+two cores needed more than the limit of {limit} s, they were stopped. *Class probabilities*, *vector scaling*
+and *metrics* take and keep arrays on the GPU (scikit-learn's `array_api_dispatch`). The difference is the
+largest between probabilities, fitted scales, or log-probabilities of the true classes of both. Classes are
+Gaussian, with as many dimensions as there are features.
 """
 
 
@@ -83,7 +83,7 @@ def two_sides(size: tuple[int, int, int], limit: float) -> list[object]:
             command = [sys.executable, "-m", "benchmarks.gpu", "--one", learner, "--folder", name]
             cores = None if learner == "gpu" else lambda: os.sched_setaffinity(0, {0, 1})
             try:
-                subprocess.run(command, check=True, timeout=limit + 60, preexec_fn=cores)  # noqa: PLW1509
+                subprocess.run(command, check=True, timeout=limit + 60, preexec_fn=cores)
                 seconds[learner] = float((folder / f"{learner}.txt").read_text())
             except subprocess.TimeoutExpired:
                 seconds[learner] = np.inf
@@ -101,9 +101,69 @@ def _row(
     return [work, shape, f"{host:.2f}", f"{device:.3g}", f"{host / device:.0f}", difference]
 
 
+def answers(n_rows: int, n_features: int, n_classes: int) -> list[list[object]]:
+    """Class probabilities, vector scaling and metrics of the same rows on the host and on the device."""
+    import sklearn
+    import torch
+    from sklearn.linear_model import LogisticRegression
+
+    from dichotomies import NestedDichotomyClassifier
+    from dichotomies.calibrators import MULTICLASS
+    from dichotomies.metrics import RowFacts
+
+    os.sched_setaffinity(0, {0, 1})
+    X, y = rows(n_rows, n_features, n_classes)
+    few = np.concatenate([np.arange(n_classes), np.arange(n_classes, 4 * n_classes)])
+    classifier = NestedDichotomyClassifier(
+        LogisticRegression(C=0.01), structure="class-balanced", internal_calibration="platt",
+        external_calibration=None, n_jobs=2, random_state=0,
+    ).fit(X[few], y[few])  # fmt: skip
+    on_device, size, table = torch.as_tensor(X).to("cuda"), (n_rows, n_features, n_classes), []
+
+    def both(work: str, host: Callable[[], Any], device: Callable[[], Any], difference: Any) -> Any:
+        host(), device()  # compiles, and starts the device
+        host_s, of_host = _timed(host)
+        device_s, of_device = _timed(device)
+        table.append(_row(work, size, host_s, device_s, f"{difference(of_host, of_device):.1g}"))
+        return of_host, of_device
+
+    with sklearn.config_context(array_api_dispatch=True):
+        log_proba, there = both(
+            "class probabilities",
+            lambda: classifier.predict_log_proba(X),
+            lambda: classifier.predict_log_proba(on_device),
+            lambda a, b: np.abs(np.exp(a) - np.exp(b.cpu().numpy())).max(),
+        )
+        log_proba = log_proba.astype(np.float32)
+        both(
+            "vector scaling",
+            lambda: MULTICLASS.create("vector", n_jobs=2).fit(log_proba, y),
+            lambda: MULTICLASS.create("vector").fit(there, y),
+            lambda a, b: np.abs(a.scale_ - b.scale_).max(),
+        )
+        both(
+            "metrics",
+            lambda: RowFacts.from_predictions(y, log_proba, is_log=True, top_k=(1, 5)),
+            lambda: RowFacts.from_predictions(y, there, is_log=True, top_k=(1, 5)),
+            lambda a, b: np.abs(a.log_proba - b.log_proba).max(),
+        )
+    return table
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    import torch
+
+    torch.cuda.synchronize()
+    begun = time.perf_counter()
+    result = work()
+    torch.cuda.synchronize()
+    return time.perf_counter() - begun, result
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", nargs="*", default=["1000000x1000x1000"], help="rows x features x classes")
+    parser.add_argument("--answers", default="200000x1000x1000", help="size of the rows that are predicted")
     parser.add_argument("--limit", type=float, default=400.0, help="seconds that the two cores may take")
     parser.add_argument("--save", action="store_true", help="write the page")
     parser.add_argument("--one", help=argparse.SUPPRESS)
@@ -116,9 +176,28 @@ def main() -> None:
         return
     table = []
     for text in given.sizes:
-        n_rows, n_features, n_classes = map(int, text.split("x"))
-        table.append(two_sides((n_rows, n_features, n_classes), given.limit))
+        table.append(two_sides(_size(text), given.limit))
         print(table[-1], flush=True)
+    if given.answers:
+        table += answers(*_size(given.answers))
+    if given.save:
+        import torch
+
+        gpu, host = torch.cuda.get_device_name(), f"two cores of {_processor()}"
+        text = TEXT.format(cores=host, gpu=gpu, limit=f"{given.limit:g}")
+        report("gpu", text, HEADER, table, save=True)
+    else:
+        print(*table, sep="\n")
+
+
+def _size(text: str) -> tuple[int, int, int]:
+    n_rows, n_features, n_classes = map(int, text.split("x"))
+    return n_rows, n_features, n_classes
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "the machine")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def to_host(array: Any) -> Any:
 
 
 def like(values: Any, array: Any, xp: Any) -> Any:
-    """Return numpy's values as an array on the device of another, floating-point ones in its precision."""
+    """Return numpy's values as an array on the device of another, real numbers in its precision."""
     from sklearn.utils._array_api import device
 
     dtype = array.dtype if np.asarray(values).dtype.kind == "f" else None

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies._common.array_api import namespace, to_host
 from dichotomies._common.blas import ONE_BLAS_THREAD
 from dichotomies._common.doc_links import documented
 from dichotomies._common.parallel import Context
@@ -24,6 +25,7 @@ from dichotomies.estimators.frames import FrameColumns
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.estimators.validated_input import ValidatedInput
 from dichotomies.inference.conformal import ConformalRows
+from dichotomies.inference.device import device_log_proba
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners.boosting.categories import FrameCategories
 from dichotomies.persistence import save
@@ -95,6 +97,7 @@ class DichotomyEstimator(
         -------
         self
         """
+        X, y, sample_weight = to_host(X), to_host(y), to_host(sample_weight)
         before = self.__dict__.copy()
         try:
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
@@ -167,6 +170,8 @@ class DichotomyEstimator(
         ndarray of shape (n_rows, n_classes)
             Columns in the order of `classes_`.
         """
+        if (xp := namespace(X)) is not None:
+            return device_log_proba(self.model_, self.checked_on_device(X, xp), xp)
         X = self.validated_rows(X)
         return self.model_.predict_log_proba(X, self.n_jobs)
 
@@ -183,7 +188,7 @@ class DichotomyEstimator(
             Columns in the order of `classes_`.
         """
         log_proba = self.predict_log_proba(X)
-        return np.exp(log_proba, out=log_proba)
+        return np.exp(log_proba, out=log_proba) if (xp := namespace(X)) is None else xp.exp(log_proba)
 
     def predict(self, X: Matrix) -> LabelArray:
         """The most probable class of each row.
@@ -196,6 +201,9 @@ class DichotomyEstimator(
         -------
         ndarray of shape (n_rows,)
         """
+        if (xp := namespace(X)) is not None:
+            on_host: LabelArray = self.classes_[to_host(xp.argmax(self.predict_log_proba(X), axis=1))]
+            return on_host
         X = self.validated_rows(X)
         labels: LabelArray = self.classes_[self.model_.most_probable(X, self.n_jobs)]
         return labels

@@ -10,6 +10,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies._common.array_api import like, namespace, to_host
 from dichotomies._common.registry import Registry
 from dichotomies._common.validation import row_weights
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
@@ -83,7 +84,7 @@ class BinaryCalibrator(BaseEstimator, ABC):
     def _read(self, scores: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Segments:
         """Validate the arguments of `fit`, set `classes_`, and return the rows as one segment."""
         flat = checked_scores(scores)
-        self.classes_, positive = _two_sides(np.asarray(y))
+        self.classes_, positive = _two_sides(np.asarray(to_host(y)))
         weights = None if sample_weight is None else row_weights(sample_weight, len(flat))
         return Segments(flat, positive, np.array([0, len(flat)]), weights)
 
@@ -92,11 +93,12 @@ class BinaryCalibrator(BaseEstimator, ABC):
         check_is_fitted(self, "maps_")
         column = checked_scores(scores).reshape(-1, 1).copy()
         self.maps_.apply(column)
-        return column[:, 0]
+        return column[:, 0] if (xp := namespace(scores)) is None else like(column[:, 0], scores, xp)
 
     def predict_proba(self, scores: npt.ArrayLike) -> FloatArray:
         """Return the calibrated probabilities (n, 2) of the negative and the positive label."""
-        return both_sides(self.predict_log_odds(scores))
+        proba = both_sides(to_host(self.predict_log_odds(scores)))
+        return proba if (xp := namespace(scores)) is None else like(proba, scores, xp)
 
 
 BINARY: Registry[BinaryCalibrator] = Registry("binary calibrator", __package__ or "")
@@ -110,7 +112,7 @@ def both_sides(log_odds: FloatArray) -> FloatArray:
 
 def checked_scores(scores: npt.ArrayLike) -> FloatArray:
     """Return finite scores, one per row, as a contiguous array."""
-    flat = np.asarray(scores, dtype=np.float64)
+    flat = np.asarray(to_host(scores), dtype=np.float64)
     if flat.ndim != 1:
         raise ValueError(f"Scores must be one number per row, of shape (n,); got shape {flat.shape}.")
     bad = np.flatnonzero(~np.isfinite(flat))

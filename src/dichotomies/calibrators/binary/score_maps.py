@@ -140,7 +140,7 @@ class ScoreMaps:
             raise ValueError(f"Scores must have a column for each of {len(self)} maps; got {scores.shape}.")
         if scores.dtype != np.float64 or not scores.flags.c_contiguous:
             raise ValueError("Scores are replaced in place, so they must be float64 and C-contiguous.")
-        if self._is_affine:
+        if self.is_affine:
             np.clip(scores, -FARTHEST, FARTHEST, out=scores)
             scores *= self.parameters[:, 0]
             scores += self.parameters[:, 1]
@@ -201,7 +201,7 @@ class ScoreMaps:
         expect((n_knots[self.kinds == QUADRATIC] == 2).all(), "parabolas have two ends")
 
     @cached_property
-    def _is_affine(self) -> bool:
+    def is_affine(self) -> bool:
         """True if all maps are ``a s + b``."""
         return bool((self.kinds == AFFINE).all())
 

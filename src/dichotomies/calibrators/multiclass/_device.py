@@ -6,13 +6,14 @@ Only sums by class, and the entries of the true classes, come to the host.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dichotomies._common.array_api import like, log_softmax, own_entries, to_host
-from dichotomies._common.chunks import row_slices, rows_within
-from dichotomies.calibrators.multiclass._rows import LOWEST, CalibrationRows
+from dichotomies._common.parallel import row_slices, rows_within
+from dichotomies.calibrators.multiclass._likelihood import LOWEST, CalibrationRows
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
@@ -29,7 +30,7 @@ def normalised(raw: Any, xp: Any) -> Any:
 
 
 def log_odds(x: Any, xp: Any) -> Any:
-    """Return log-odds of normalised log-probabilities; see `_rows.log_odds`."""
+    """Return log-odds of normalised log-probabilities; see `_likelihood.log_odds`."""
     best = xp.max(x, axis=1, keepdims=True)
     is_best = like(np.arange(x.shape[1]), x, xp)[None, :] == xp.argmax(x, axis=1, keepdims=True)
     others = xp.where(is_best, xp.full_like(x, -np.inf), x)
@@ -44,14 +45,20 @@ class DeviceRows(CalibrationRows):
     """Rows whose log-probabilities, normalised and finite, stay on their device; codes are on the host."""
 
     xp: Any = None
+    is_on_device: ClassVar[bool] = True
+
+    @property
+    def is_single(self) -> bool:
+        """True if the log-probabilities are in single precision."""
+        return bool(self.raw.dtype == self.xp.float32)
 
     @classmethod
     def on_device(cls, raw: Any, codes: IntArray, weight: FloatArray, xp: Any) -> DeviceRows:
         """Validate and normalise the rows."""
         return cls(normalised(raw, xp), codes, weight, np.zeros(len(codes)), np.full(len(codes), LOWEST), xp)
 
-    @property
-    def own(self) -> FloatArray:  # type: ignore[override]
+    @cached_property
+    def own(self) -> FloatArray:
         """Entry of each row in the column of its true class."""
         codes = like(self.codes, self.raw, self.xp)
         own: FloatArray = to_host(own_entries(self.raw, codes, self.xp)).astype(np.float64)
@@ -80,6 +87,16 @@ class DeviceRows(CalibrationRows):
         codes, weight = self.codes[chosen], self.weight[chosen]
         return DeviceRows(raw, codes, weight, self.shift[chosen], self.floor[chosen], self.xp)
 
+    def is_separated(self) -> bool:
+        """Return True if every row's true class is the most probable one."""
+        top = to_host(self.xp.max(self.raw, axis=1)).astype(np.float64)
+        return not bool((top > self.own)[self.weight > 0].any())
+
+    def weight_below(self, lowest: float) -> float:
+        """Total weight of all entries below a log-probability."""
+        below = self.xp.astype(self.raw < lowest, self.raw.dtype)
+        return float(self.weight @ to_host(self.xp.sum(below, axis=1)).astype(np.float64))
+
     # ------------------------------------------------------------------ sums of the likelihood
 
     def class_sums(self, scale: FloatArray, bias: FloatArray) -> tuple[float, FloatArray]:
@@ -88,11 +105,12 @@ class DeviceRows(CalibrationRows):
         xp = self.xp
         for x, codes, weight in self._blocks():
             log_p = log_softmax(x * like(scale, x, xp) + like(bias, x, xp), xp)
-            value -= float(xp.sum(weight * own_entries(log_p, codes, xp)))
+            value -= float(self._sum(weight * own_entries(log_p, codes, xp)))
             p = xp.exp(log_p)
-            q = p * (1.0 - p)
-            parts = [weight @ each for each in (p, p * x, q, q * x, q * x * x)]
-            sums += to_host(xp.stack(parts)).astype(np.float64)
+            q = weight[:, None] * p * (1.0 - p)
+            p = weight[:, None] * p
+            parts = [self._sum(each) for each in (p, p * x, q, q * x, q * x * x)]
+            sums += to_host(xp.stack(parts))
         return value, sums
 
     def scale_sums(self, scale: float) -> tuple[float, float, float]:
@@ -107,12 +125,21 @@ class DeviceRows(CalibrationRows):
                 mean - own_entries(x, codes, xp),
                 xp.sum(p * x, axis=1) - mean * mean,
             )
-            sums += to_host(xp.stack([weight @ each for each in parts])).astype(np.float64)
+            sums += to_host(xp.stack([self._sum(weight * each) for each in parts]))
         value, slope, curvature = sums.tolist()
         return value, slope, curvature
 
+    def _sum(self, values: Any) -> Any:
+        """Sum over rows in double precision: the noise of single precision would hide the optimum."""
+        return self.xp.sum(values, axis=0, dtype=self.xp.float64)
+
+    @cached_property
+    def _columns(self) -> tuple[Any, Any]:
+        """Codes and weights on the device."""
+        return like(self.codes, self.raw, self.xp), like(self.weight, self.raw, self.xp)
+
     def _blocks(self) -> Any:
+        codes, weight = self._columns
         n_rows, n_classes = self.shape
         for rows in row_slices(n_rows, rows_within(_BLOCK_BYTES, n_classes)):
-            x = self.raw[rows, :]
-            yield x, like(self.codes[rows], x, self.xp), like(self.weight[rows], x, self.xp)
+            yield self.raw[rows, :], codes[rows], weight[rows]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import clone
 
+from dichotomies._common.array_api import like
+from dichotomies.calibrators.multiclass._device import log_odds as log_odds_on
 from dichotomies.calibrators.multiclass._likelihood import (
     BestScale,
     Likelihood,
@@ -32,6 +34,7 @@ _REFIT_STEPS = 2  # toward the optimum of slightly different rows
 class _VectorModel(MulticlassCalibrator):
     """Base of both models: ``softmax(w x + b)`` with x the log-probabilities or log-odds."""
 
+    fits_on_device = True
     on: str
     scale_: FloatArray
     bias_: FloatArray
@@ -43,6 +46,11 @@ class _VectorModel(MulticlassCalibrator):
         x *= self.scale_
         x += self.bias_
         return x
+
+    def device_scores(self, x: Any, xp: Any) -> Any:
+        """Return ``w x + b`` of an array on a device."""
+        x = log_odds_on(x, xp) if self.on == "log_odds" else x
+        return x * like(self.scale_, x, xp) + like(self.bias_, x, xp)
 
     def slope_and_bias(self) -> tuple[FloatArray, FloatArray] | None:
         """Return the scales and biases; None on log-odds."""
@@ -233,14 +241,15 @@ class OddsScaling(VectorScaling):
         """Return ``w x + b`` with x the log-odds, bounded below."""
         return super().scores(np.maximum(x, self.floor_, out=x))
 
+    def device_scores(self, x: Any, xp: Any) -> Any:
+        """Return `scores` of an array on a device."""
+        return super().device_scores(xp.clip(x, self.floor_, None), xp)
+
 
 def _supported_floor(rows: CalibrationRows) -> float:
     """Return the lower bound of log-probabilities that the rows give evidence for."""
     lowest = float(rows.own[rows.weight > 0].min(initial=0.0))
-    n_below = sum(
-        float(rows.weight[part] @ (rows.block(part) < lowest).sum(axis=1)) for part in row_blocks(*rows.shape)
-    )
-    return min(lowest, -float(np.log(n_below + 1)))
+    return min(lowest, -float(np.log(rows.weight_below(lowest) + 1)))
 
 
 def _all_free(likelihood: Likelihood) -> ScalingObjective:

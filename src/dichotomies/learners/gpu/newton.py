@@ -115,7 +115,7 @@ class Level:
         y = np.where(index < nodes.split[which][node], 1.0, -1.0)
         values = (node, y, nodes.weight[index], nodes.fold[index])
         constant = 1.0 if objective.free_intercept else objective.intercept_scale
-        penalty = torch.ones(rows.X.shape[1] + 1).to(rows.X)
+        penalty = rows.X.new_ones(rows.X.shape[1] + 1)
         penalty[-1] = 0.0 if objective.free_intercept else 1.0
         at = rows.X.device
         node, y, weight, fold = (torch.as_tensor(each).to(at) for each in values)
@@ -131,7 +131,7 @@ class Level:
         weights : (n_kept, n_nodes, n_features)
             Where to write the weights of the first members.
         """
-        theta = torch.zeros((len(self.which), len(self.penalty))).to(self.rows.X)
+        theta = self.rows.X.new_zeros((len(self.which), len(self.penalty)))
         start = theta
         for member in range(nodes.n_members):
             is_trained = results.is_trained[member, self.which]
@@ -188,7 +188,7 @@ class Level:
 
     def gradient(self, slope: torch.Tensor, active: list[int]) -> torch.Tensor:
         """Sums over rows of `slope` times their features, shape (n_active, n_features + 1)."""
-        out = torch.empty((len(active), len(self.penalty))).to(slope)
+        out = slope.new_empty((len(active), len(self.penalty)))
         for row, i in enumerate(active):
             torch.mv(self.rows.X[self.place[i]].T, slope[self.own[i]], out=out[row, :-1])
         out[:, -1] = self.constant * self.sums(slope)[active]
@@ -197,11 +197,11 @@ class Level:
     def hessian(self, curve: torch.Tensor, active: list[int]) -> torch.Tensor:
         """Second derivatives, shape (n_active, n_features + 1, n_features + 1), without the penalty."""
         p = len(self.penalty) - 1
-        out = torch.empty((len(active), p + 1, p + 1)).to(curve)
+        out = curve.new_empty((len(active), p + 1, p + 1))
         with _quick_products():
             for row, i in enumerate(active):
-                X, weight = self.rows.X[self.place[i]], curve[self.own[i]]
-                out[row, :p, :p] = X.T @ (X * weight[:, None])
+                X = self.rows.X[self.place[i]]
+                out[row, :p, :p] = X.T @ (X * curve[self.own[i], None])
         across = self.constant * self.gradient(curve, active)
         out[:, p, :], out[:, :, p] = across, across
         out[:, p, p] *= self.constant
@@ -233,7 +233,8 @@ class Level:
             stalled[active] += gain <= negligible * value[active]
             solved = (gain <= enough) & (slope <= tolerance[active]) | (stalled[active] > 2)
             n_steps[active[solved]] = iteration + 1
-            active, step, gain = active[~solved], step[torch.as_tensor(~solved).to(step.device)], gain[~solved]
+            left = np.flatnonzero(~solved)
+            active, step, gain = active[left], step[torch.as_tensor(left).to(step.device)], gain[left]
             if not len(active) or iteration == max_iter:
                 break
             whole = torch.zeros_like(theta)
@@ -322,9 +323,9 @@ def _solved(hessian: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
 @contextmanager
 def _quick_products() -> Iterator[None]:
     """Let products of single-precision matrices be rounded to ten bits, which is enough for a Hessian."""
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = True
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
     try:
         yield
     finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
+        torch.set_float32_matmul_precision(before)
