@@ -26,13 +26,14 @@ HEADER = ["work", "size", "two cores, s", "GPU, s", "times as fast", "difference
 TEXT = """
 # A GPU beside two cores
 
-Wall-clock seconds on {cores} and on {gpu}, on the same machine. *Training*: all nodes of a class-balanced
+Wall-clock seconds on {cores} and on an {gpu}, on the same machine. *Training*: all nodes of a class-balanced
 tree, `LogisticRegression()` without calibration, by `learner="logistic"` with `n_jobs=2` and by
 `learner="gpu"`; the rows start in main memory, so that the copy to the GPU is part of its time. Where the
 two cores needed more than the limit of {limit} s, they were stopped. *Class probabilities*, *vector scaling*
 and *metrics* take and keep arrays on the GPU (scikit-learn's `array_api_dispatch`). The difference is the
-largest between probabilities, fitted scales, or log-probabilities of the true classes of both. Classes are
-Gaussian, with as many dimensions as there are features.
+largest between probabilities, fitted scales, or log-probabilities of the true classes of both; both sides of
+training stop at scikit-learn's default `tol`. Classes are Gaussian, with as many dimensions as there are
+features.
 """
 
 
@@ -183,7 +184,7 @@ def main() -> None:
     if given.save:
         import torch
 
-        gpu, host = torch.cuda.get_device_name(), f"two cores of {_processor()}"
+        gpu, host = torch.cuda.get_device_name(), f"two cores of an {_processor()}"
         text = TEXT.format(cores=host, gpu=gpu, limit=f"{given.limit:g}")
         report("gpu", text, HEADER, table, save=True)
     else:

@@ -19,7 +19,11 @@ MODELS = {
     "not linear": NestedDichotomyClassifier(GaussianNB(), internal_calibration="platt"),
     "geometric": NestedDichotomyEnsemble(LINEAR, n_estimators=3, internal_calibration=None),
     "arithmetic": NestedDichotomyEnsemble(
-        LINEAR, n_estimators=3, internal_calibration="platt", member_calibration="vector", pooling="arithmetic"
+        LINEAR,
+        n_estimators=3,
+        internal_calibration="platt",
+        member_calibration="vector",
+        pooling="arithmetic",
     ),
 }
 

@@ -39,7 +39,7 @@ def test_scores_equal_those_of_numpy(rows, asarray):
         (metrics.brier_score, {}),
         (metrics.smooth_calibration_error, {}),
         (metrics.expected_calibration_error, {}),
-        (metrics.expected_calibration_error, {"kind": "classwise"}),
+        (metrics.expected_calibration_error, {"kind": "class-wise"}),
     ]:
         expected = score(y, proba, labels=range(6), sample_weight=weight, **options)
         found = score(asarray(y), asarray(proba), labels=range(6), sample_weight=asarray(weight), **options)

@@ -6,10 +6,13 @@ Elsewhere numpy converts what it can.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn import get_config
+
+if TYPE_CHECKING:
+    from dichotomies._common.typing import FloatArray
 
 
 def namespace(array: Any) -> Any | None:
@@ -39,6 +42,13 @@ def like(values: Any, array: Any, xp: Any) -> Any:
 
     dtype = array.dtype if np.asarray(values).dtype.kind == "f" else None
     return xp.asarray(values, dtype=dtype, device=device(array))
+
+
+def as_given(values: FloatArray, given: Any) -> FloatArray:
+    """Return numpy's values as an array of the library, and on the device, of what was given."""
+    if (xp := namespace(given)) is not None:
+        values = like(values, given, xp)
+    return values
 
 
 def log_softmax(z: Any, xp: Any) -> Any:

@@ -169,7 +169,8 @@ class DichotomyEstimator(
             Columns in the order of `classes_`.
         """
         if (xp := namespace(X)) is not None:
-            return device_log_proba(self.model_, self.checked_on_device(X, xp), xp)
+            on_device: FloatArray = device_log_proba(self.model_, self.checked_on_device(X, xp), xp)
+            return on_device
         X = self.validated_rows(X)
         return self.model_.predict_log_proba(X, self.n_jobs)
 

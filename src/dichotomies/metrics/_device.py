@@ -19,16 +19,16 @@ _BLOCK_BYTES = 2**29
 
 def device_facts(
     matrix: Any, codes: IntArray, top_k: tuple[int, ...], xp: Any, *, is_log: bool
-) -> tuple[Any, ...]:
-    """Return the fields of `RowFacts` from `predicted` to `top_k_confidence`."""
+) -> dict[str, Any]:
+    """Return the fields of `RowFacts` that depend on the probabilities."""
     steps = row_slices(matrix.shape[0], rows_within(_BLOCK_BYTES, matrix.shape[1]))
     parts = [_of_block(matrix[rows, :], codes[rows], top_k, xp, is_log, rows.start) for rows in steps]
-    return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _of_block(
     x: Any, codes: IntArray, top_k: tuple[int, ...], xp: Any, is_log: bool, first_row: int
-) -> tuple[Any, ...]:
+) -> dict[str, Any]:
     p = xp.exp(x) if is_log else x
     columns, own_column = like(np.arange(x.shape[1]), x, xp)[None, :], like(codes, x, xp)
     predicted, own = xp.argmax(x, axis=1), own_entries(x, own_column, xp)
@@ -45,8 +45,15 @@ def _of_block(
         log_complement = _log_complement(x, is_best, xp, is_log=is_log)
     wanted = [min(k, x.shape[1]) - 1 for k in top_k]
     rank = to_host(xp.sum(xp.astype(ahead, xp.int64), axis=1))
-    codes_of_best = to_host(predicted).astype(np.intp)
-    return codes_of_best, log_own, _host(brier), sums[:, 0], log_complement, rank, sums[:, wanted]
+    return {
+        "predicted": to_host(predicted).astype(np.intp),
+        "log_proba": log_own,
+        "brier": _host(brier),
+        "confidence": sums[:, 0],
+        "log_complement": log_complement,
+        "rank": rank,
+        "top_k_confidence": sums[:, wanted],
+    }
 
 
 def _log_complement(x: Any, is_best: Any, xp: Any, *, is_log: bool) -> Any:

@@ -120,7 +120,8 @@ class RowFacts:
         weight = row_weights(sample_weight, len(codes))
         wanted = _input.checked_top_k(top_k)
         if (xp := namespace(matrix)) is not None:
-            return cls(codes, *device_facts(matrix, codes, wanted, xp, is_log=is_log), weight, wanted)
+            facts = device_facts(matrix, codes, wanted, xp, is_log=is_log)
+            return cls(codes=codes, weight=weight, top_k=wanted, **facts)
         parts = [
             reduced_block(block, codes[rows], weight[rows], wanted, first_row=rows.start)
             for rows, block in probability_blocks(matrix, is_log=is_log)

@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.array_api import like, namespace, to_host
+from dichotomies._common.array_api import as_given, to_host
 from dichotomies._common.registry import Registry
 from dichotomies._common.validation import row_weights
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
@@ -85,7 +85,7 @@ class BinaryCalibrator(BaseEstimator, ABC):
         """Validate the arguments of `fit`, set `classes_`, and return the rows as one segment."""
         flat = checked_scores(scores)
         self.classes_, positive = _two_sides(np.asarray(to_host(y)))
-        weights = None if sample_weight is None else row_weights(sample_weight, len(flat))
+        weights = None if sample_weight is None else row_weights(to_host(sample_weight), len(flat))
         return Segments(flat, positive, np.array([0, len(flat)]), weights)
 
     def predict_log_odds(self, scores: npt.ArrayLike) -> FloatArray:
@@ -93,12 +93,11 @@ class BinaryCalibrator(BaseEstimator, ABC):
         check_is_fitted(self, "maps_")
         column = checked_scores(scores).reshape(-1, 1).copy()
         self.maps_.apply(column)
-        return column[:, 0] if (xp := namespace(scores)) is None else like(column[:, 0], scores, xp)
+        return as_given(column[:, 0], scores)
 
     def predict_proba(self, scores: npt.ArrayLike) -> FloatArray:
         """Return the calibrated probabilities (n, 2) of the negative and the positive label."""
-        proba = both_sides(to_host(self.predict_log_odds(scores)))
-        return proba if (xp := namespace(scores)) is None else like(proba, scores, xp)
+        return both_sides(self.predict_log_odds(scores))
 
 
 BINARY: Registry[BinaryCalibrator] = Registry("binary calibrator", __package__ or "")
@@ -107,7 +106,8 @@ CATALOGUE.add_family("binary-calibrator", BINARY, Estimator())
 
 def both_sides(log_odds: FloatArray) -> FloatArray:
     """Return the probabilities (n, 2) of the negative and the positive label."""
-    return np.column_stack([expit(-log_odds), expit(log_odds)])
+    odds = to_host(log_odds)
+    return as_given(np.column_stack([expit(-odds), expit(odds)]), log_odds)
 
 
 def checked_scores(scores: npt.ArrayLike) -> FloatArray:

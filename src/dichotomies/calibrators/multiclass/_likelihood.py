@@ -233,7 +233,8 @@ class Likelihood:
         Without `curvature`, the last three may be left at zero.
         """
         if self.rows.is_on_device:
-            return self.rows.class_sums(scale, bias)
+            on_device: tuple[float, FloatArray] = self.rows.class_sums(scale, bias)
+            return on_device
         single = _in_single(scale), _in_single(bias)
 
         def task(rows: slice) -> tuple[float, FloatArray]:
@@ -247,7 +248,8 @@ class Likelihood:
     def scale_sums(self, scale: float) -> tuple[float, float, float]:
         """Return the value and its first and second derivative in one common scale, with zero biases."""
         if self.rows.is_on_device:
-            return self.rows.scale_sums(scale)
+            on_device: tuple[float, float, float] = self.rows.scale_sums(scale)
+            return on_device
         n_classes = self.rows.shape[1]
         single = np.full(n_classes, scale, dtype=np.float32), np.zeros(n_classes, dtype=np.float32)
 

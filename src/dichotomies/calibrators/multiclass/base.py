@@ -132,7 +132,9 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         check_is_fitted(self, "n_classes_")
         if (xp := namespace(log_proba)) is not None:
             _check_shape(log_proba, self.n_classes_)
-            return log_softmax(self.device_scores(_device.normalised(log_proba, xp), xp), xp)
+            scores = self.device_scores(_device.normalised(log_proba, xp), xp)
+            on_device: FloatArray = log_softmax(scores, xp)
+            return on_device
         raw = checked_log_proba(log_proba, self.n_classes_)
         out = np.empty(raw.shape) if out is None else out
         if out.shape != raw.shape or out.dtype != np.float64:
@@ -256,7 +258,7 @@ def _calibration_rows(
     return CalibrationRows.read(raw, codes, bounded_counts(row_weights(to_host(sample_weight), len(raw))))
 
 
-def _codes(y: npt.ArrayLike, raw: npt.NDArray[Any], classes: npt.ArrayLike | None) -> IntArray:
+def _codes(y: npt.ArrayLike, raw: Any, classes: npt.ArrayLike | None) -> IntArray:
     """Return the validated column of each row's class."""
     labels = np.asarray(y)
     n_rows, n_classes = raw.shape
