@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._common.typing import BoolArray, FloatArray, LabelArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray
 
 
 @declares(maps_=Part(ScoreMaps, n_maps=1))
@@ -59,6 +59,25 @@ class BinaryCalibrator(BaseEstimator, ABC):
         ScoreMaps
             m maps from score to calibrated log-odds; the identity for nodes without rows.
         """
+
+    def fit_without(self, segments: Segments, fold: IntArray, n_folds: int) -> list[ScoreMaps]:
+        """Calibrate all nodes without each fold of their rows in turn.
+
+        Parameters
+        ----------
+        segments : Segments
+            The scores of m nodes.
+        fold : array of shape (n,)
+            Fold of each score, from 0 on.
+        n_folds : int
+            Number of folds; some may have no scores.
+
+        Returns
+        -------
+        list of ScoreMaps
+            The maps of each fold, fitted to the scores of the others.
+        """
+        return [self.fit_segments(segments.take(fold != f)) for f in range(n_folds)]
 
     def fit(
         self, scores: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None

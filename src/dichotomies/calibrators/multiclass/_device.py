@@ -55,7 +55,8 @@ class DeviceRows(CalibrationRows):
     @classmethod
     def on_device(cls, raw: Any, codes: IntArray, weight: FloatArray, xp: Any) -> DeviceRows:
         """Validate and normalise the rows."""
-        return cls(normalised(raw, xp), codes, weight, np.zeros(len(codes)), np.full(len(codes), LOWEST), xp)
+        nothing = np.zeros(len(codes))
+        return cls(normalised(raw, xp), codes, weight, nothing, nothing + LOWEST, xp=xp)
 
     @cached_property
     def own(self) -> FloatArray:
@@ -74,18 +75,18 @@ class DeviceRows(CalibrationRows):
         part: FloatArray = to_host(self.raw[rows, :]).astype(np.float64)
         return np.maximum(part, self.floor[rows, None])
 
-    def as_log_odds(self) -> DeviceRows:
-        """Return the rows with log-odds in place of log-probabilities."""
-        x = self.xp.maximum(self.raw, like(self.floor, self.raw, self.xp)[:, None])
-        odds = log_odds(x, self.xp)
-        return DeviceRows(odds, self.codes, self.weight, self.shift, np.full(len(self.codes), -1e30), self.xp)
+    def as_log_odds(self, floor: float = LOWEST) -> DeviceRows:
+        """Return the rows with log-odds in place of log-probabilities, which are bounded below."""
+        odds = log_odds(self.xp.clip(self.raw, floor, None), self.xp)
+        nothing = np.zeros(len(self.codes))
+        return DeviceRows(odds, self.codes, self.weight, nothing, nothing - 1e30, xp=self.xp)
 
     def take(self, chosen: BoolArray) -> DeviceRows:
         """Return the rows where `chosen` is True."""
         some = np.flatnonzero(chosen)
         raw = self.xp.take(self.raw, like(some, self.raw, self.xp), axis=0)
         codes, weight = self.codes[chosen], self.weight[chosen]
-        return DeviceRows(raw, codes, weight, self.shift[chosen], self.floor[chosen], self.xp)
+        return DeviceRows(raw, codes, weight, self.shift[chosen], self.floor[chosen], xp=self.xp)
 
     def is_separated(self) -> bool:
         """Return True if every row's true class is the most probable one."""

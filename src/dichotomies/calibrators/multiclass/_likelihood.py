@@ -44,6 +44,9 @@ DOUBLE_UP_TO, PLAIN_UP_TO = 2**15, 2**21
 #: Bounds of the common scale; naive Bayes on a thousand counts needs 1e-5.
 _LOWEST, _HIGHEST = 1e-12, 1e5
 
+#: Entries whose exponentials, and sums of thousands of them, are ordinary numbers in single precision.
+_SAFE = 60.0
+
 _TASKS = 16
 _SINGLE_ROWS = 128  # accumulated in single precision before they are added to the double-precision sums
 
@@ -144,13 +147,26 @@ class CalibrationRows:
         """Return the normalised, finite log-probabilities of all rows."""
         return self.block(slice(None))
 
-    def as_log_odds(self) -> CalibrationRows:
-        """Return the rows with log-odds in place of log-probabilities: a copy in double precision."""
-        x = self.dense()
-        for rows in row_blocks(*x.shape):
-            log_odds(x[rows])
-        n_rows = len(x)
-        return CalibrationRows(x, self.codes, self.weight, np.zeros(n_rows), np.full(n_rows, _NO_FLOOR))
+    def as_log_odds(self, floor: float = LOWEST) -> CalibrationRows:
+        """Return the rows with log-odds in place of log-probabilities: a copy in double precision, kept.
+
+        Parameters
+        ----------
+        floor : float
+            Lower bound of the log-probabilities.
+        """
+        if floor not in self._as_log_odds:
+            x, nothing = self.dense(), np.zeros(len(self.raw))
+            for rows in row_blocks(*x.shape):
+                log_odds(np.maximum(x[rows], floor, out=x[rows]))
+            self._as_log_odds[floor] = CalibrationRows(
+                x, self.codes, self.weight, nothing, nothing + _NO_FLOOR
+            )
+        return self._as_log_odds[floor]
+
+    @cached_property
+    def _as_log_odds(self) -> dict[float, CalibrationRows]:
+        return {}
 
     def take(self, chosen: BoolArray) -> CalibrationRows:
         """Return the rows where `chosen` is True."""
@@ -223,6 +239,7 @@ class Likelihood:
         else:
             precision = np.float32 if self.single else np.float64
             self._x: npt.NDArray[Any] = self.rows.dense().astype(precision, copy=False)
+            self._longest = float(np.abs(self._x).max(initial=0.0))
             self._weight = self.rows.weight.astype(precision, copy=False)
 
     def class_sums(
@@ -287,11 +304,12 @@ class Likelihood:
         self, scale: npt.NDArray[Any], bias: npt.NDArray[Any], *, curvature: bool
     ) -> tuple[float, FloatArray]:
         value, sums = 0.0, np.zeros((5, len(scale)))
+        safe = self._longest * np.abs(scale).max() + np.abs(bias).max() < _SAFE
         for few in row_blocks(*self.rows.shape):
             x, codes, weight = self._x[few], self.rows.codes[few], self._weight[few]
             z = x * scale
             z += bias
-            log_total, own, p = _softmax(z, codes)
+            log_total, own, p = _softmax(z, codes, safe=safe)
             value += float(weight @ (log_total - own))
             sums[0] += weight @ p
             sums[1] += weight @ np.multiply(p, x)
@@ -308,7 +326,7 @@ class Likelihood:
         sums = np.zeros(3)
         for few in row_blocks(*self.rows.shape):
             x, codes, weight = self._x[few], self.rows.codes[few], self._weight[few]
-            log_total, own, p = _softmax(x * scale, codes)
+            log_total, own, p = _softmax(x * scale, codes, safe=self._longest * abs(scale) < _SAFE)
             p *= x
             mean = p.sum(axis=1)
             mean_square = np.einsum("ij,ij->i", p, x)
@@ -318,13 +336,20 @@ class Likelihood:
         return value, slope, curvature
 
 
-def _softmax(z: Any, codes: npt.NDArray[np.intp]) -> tuple[Any, Any, Any]:
-    """Return each row's log normaliser, its true class's entry, and the softmax, which overwrites z."""
+def _softmax(z: Any, codes: npt.NDArray[np.intp], *, safe: bool) -> tuple[Any, Any, Any]:
+    """Return each row's log normaliser, its true class's entry, and the softmax, which overwrites z.
+
+    Parameters
+    ----------
+    safe : bool
+        No entry is beyond `_SAFE`, so that sums of exponentials are finite and positive as they are.
+    """
     own = z[np.arange(len(z)), codes]
-    top = z.max(axis=1)
-    z -= top[:, None]
+    top = np.zeros(len(z), dtype=z.dtype) if safe else z.max(axis=1)
+    if not safe:
+        z -= top[:, None]
     np.exp(z, out=z)
-    total = z.sum(axis=1)
+    total = z @ np.ones(z.shape[1], dtype=z.dtype)
     z /= total[:, None]
     return top + np.log(total), own, z
 

@@ -150,26 +150,30 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         result = self.predict_log_proba(log_proba)
         return np.exp(result, out=result) if (xp := namespace(result)) is None else xp.exp(result)
 
-    def held_out(
+    def fit_held_out(
         self,
         log_proba: npt.ArrayLike,
         y: npt.ArrayLike,
         fold: IntArray,
         sample_weight: npt.ArrayLike | None = None,
     ) -> HeldOut:
-        """Judge each row by a refit without the row's fold.
+        """Fit the calibrator to all rows, and judge each row by a refit without the row's fold.
 
         Parameters
         ----------
         log_proba, y, sample_weight
-            The rows that the calibrator was fitted to.
+            See `fit`.
         fold : array of shape (n_rows,)
             Fold of each row.
         """
-        return self.held_out_on(_calibration_rows(log_proba, y, sample_weight), fold)
+        return self.fit_held_out_on(_calibration_rows(log_proba, y, sample_weight), fold)
+
+    def fit_held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
+        """Fit to validated rows, and judge them; see `fit_held_out`."""
+        return self.fit_on(rows).held_out_on(rows, fold)
 
     def held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
-        """Judge validated rows; see `held_out`."""
+        """Judge the rows that the calibrator was fitted to, each by a refit without its fold."""
         found = HeldOut.empty(len(fold))
         for f in np.unique(fold):
             own, others = fold == f, rows.take(fold != f)
