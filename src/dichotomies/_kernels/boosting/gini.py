@@ -28,15 +28,18 @@ class Gini(NamedTuple):
 
 
 @kernel
-def gini_of_root(_: Gini, rows: LocalRows, tree: Tree) -> None:
-    """Sum the weights of either class at the root."""
+def gini_of_root(_: Gini, rows: LocalRows, tree: Tree) -> int:
+    """Sum the weights of either class at the root; return the start of the positive rows."""
     first, second = np.int64(0), np.int64(0)
+    for i in range(rows.n_rows):
+        tree.order[i] = i
     for i in range(rows.n_negative):
         first += rows.amounts[0, i]
     for i in range(rows.n_negative, rows.n_rows):
         second += rows.amounts[1, i]
     root = tree.nodes[0]
     root["first"], root["second"] = first, second
+    return rows.n_negative
 
 
 @kernel

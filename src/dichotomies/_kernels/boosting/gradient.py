@@ -49,7 +49,7 @@ class GradientBoosting(NamedTuple):
     seed: int
 
 
-@kernel(seconds=8)
+@kernel(seconds=8, borrows=True)
 def boost_gradient_nodes(
     boosting: GradientBoosting,
     bins: Bins | SparseBins,
@@ -167,7 +167,7 @@ def newton_amounts(
 
 @kernel
 def draw_rows(rows: LocalRows, keys: Any, share: float, seed: int, number: int) -> None:
-    """Draw a share of the rows for a tree: the amounts of the others are 0.
+    """Draw a share of the rows for a tree; see `LocalRows.amounts`.
 
     Rows are drawn by their bins, so that their order does not matter, and a row twice is one of weight 2.
     """
@@ -176,7 +176,6 @@ def draw_rows(rows: LocalRows, keys: Any, share: float, seed: int, number: int) 
     for i in range(rows.n_rows):
         is_drawn = mix_bits(key + keys[i]) >> np.uint64(11) < limit
         rows.amounts[2, i] = 1 if is_drawn else 0
-        rows.amounts[0, i] = rows.amounts[0, i] if is_drawn else 0
 
 
 @kernel

@@ -50,13 +50,20 @@ class CategoricalNewton(NamedTuple):
 
 
 @kernel
-def newton_of_root(_: Any, rows: LocalRows, tree: Tree) -> None:
-    """Sum gradients and Hessians at the root."""
-    total = np.int64(0)
+def newton_of_root(_: Any, rows: LocalRows, tree: Tree) -> int:
+    """Sum gradients and Hessians of the rows drawn, which come first; return the start of the others."""
+    total, n_drawn, n_others = np.int64(0), 0, 0
     for i in range(rows.n_rows):
-        total += rows.amounts[0, i]
+        is_drawn = rows.amounts[2, i]
+        tree.order[n_drawn] = tree.spare[n_others] = i
+        total += is_drawn * rows.amounts[0, i]
+        n_drawn += is_drawn
+        n_others += 1 - is_drawn
+    for i in range(n_others):
+        tree.order[n_drawn + i] = tree.spare[i]
     root = tree.nodes[0]
     root["first"], root["second"] = total, 0
+    return n_drawn
 
 
 @kernel
@@ -75,9 +82,9 @@ def newton_is_open(criterion: Any, growth: Growth, tree: Tree, number: int) -> b
 def newton_histograms(
     _: Any, growth: Growth, rows: LocalRows, tree: Tree, number: int, n: int, out: IntArray
 ) -> None:
-    """Add a node's rows to the histograms of the `n` features of a block."""
+    """Add those of a node's rows that are drawn to the histograms of the `n` features of a block."""
     node = tree.nodes[number]
-    order = tree.order[node["begin"] : node["end"]]
+    order = tree.order[node["begin"] : node["middle"]]
     add_amounts(rows, rows.amounts[0], order, tree.block, n, out[0])
     if growth.min_rows > 1:
         add_amounts(rows, rows.amounts[2], order, tree.block, n, out[1])

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._kernels.boosting.encoding import Codes
 
 #: Number of features whose histograms are summed together.
 FEATURE_BLOCK = 4
@@ -14,7 +15,8 @@ MAX_BINS = 256
 
 #: A node of a tree. Its split: local feature, -1 for none; last nonempty local bin on the left, next one on
 #: the right; whether missing values go left; set of categories that go left. Its `score`, and the `least`
-#: that it had to beat. Rows: ``order[begin:end]``, the positive ones from `middle` on. The first two amounts,
+#: that it had to beat. Rows: ``order[begin:end]``, from `middle` on the positive ones (Gini) or
+#: those not drawn (Newton). The first two amounts,
 #: summed over these rows (`first`, `second`) and over those left of the split. `depth`; number as a `leaf`
 #: (the left child of a split keeps it, the right one of split s has s + 1); `slot` of the histogram; left
 #: `child`, which the right one follows; -1 for none. `key`: number in a heap, which the order of features
@@ -70,6 +72,8 @@ class Tree(NamedTuple):
         The nodes that are split, in that order.
     order, spare : (n_rows,)
         Row numbers by node, and scratch for partitioning them.
+    goes_left : (n_rows,)
+        Scratch likewise: local bins of rows, then 1 for those that go left.
     histograms : (n_slots, n_channels, n_bins)
     free : (n_slots,)
         Unused slots of histograms.
@@ -90,6 +94,7 @@ class Tree(NamedTuple):
     splits: IntArray
     order: IntArray
     spare: IntArray
+    goes_left: Codes
     histograms: IntArray
     free: IntArray
     last_level: IntArray
@@ -114,8 +119,9 @@ def allocate_tree(
     return Tree(
         nodes=np.empty(2 * max_leaves, dtype=NODE),
         splits=np.empty(max_leaves, dtype=np.intp),
-        order=np.empty(n_rows, dtype=np.intp),
-        spare=np.empty(n_rows, dtype=np.intp),
+        order=np.empty(n_rows + 1, dtype=np.uint32),
+        spare=np.empty(n_rows + 1, dtype=np.uint32),
+        goes_left=np.empty(n_rows, dtype=np.uint8),
         histograms=np.empty((stored + 2, n_channels, n_bins), dtype=np.int64),
         free=np.empty(stored + 2, dtype=np.intp),
         last_level=np.empty((2, n_channels, FEATURE_BLOCK * MAX_BINS), dtype=np.int64),
