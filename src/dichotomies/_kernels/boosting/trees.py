@@ -264,11 +264,12 @@ def search(
             clear(of_small, place, place + end - begin)
         add_histograms(criterion, growth, rows, tree, small, n, of_small)
         for j in range(n):
-            f, place = tree.block[0, j], tree.block[1, j]
-            begin, end = rows.features[f]["begin"], rows.features[f]["end"]
-            if tree.nodes[small]["is_open"] and done + j < n_tried:
-                try_feature(criterion, growth, rows, tree, small, f, place, of_small)
-            if not is_root and (tree.nodes[large]["is_open"] or not is_last):
+            f, place, is_tried = tree.block[0, j], tree.block[1, j], done + j < n_tried
+            feature, first, second = rows.features[f], tree.nodes[small], tree.nodes[large]
+            begin, end = feature["begin"], feature["end"]
+            if first["is_open"] and is_tried:
+                try_feature(criterion, growth, feature, first, f, place, of_small, tree.scan)
+            if not is_root and (second["is_open"] or not is_last):
                 subtract(of_parent, of_small, place, place + end - begin, begin - place, of_large)
-                if tree.nodes[large]["is_open"] and done + j < n_tried:
-                    try_feature(criterion, growth, rows, tree, large, f, place, of_large)
+                if second["is_open"] and is_tried:
+                    try_feature(criterion, growth, feature, second, f, place, of_large, tree.scan)
