@@ -12,7 +12,13 @@ from scipy.sparse import issparse
 from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._kernels.boosting.encoding import make_encoder
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL
-from dichotomies._kernels.boosting.tree_sums import Forest, link_splits, sum_trees, sum_trees_of_pairs
+from dichotomies._kernels.boosting.tree_sums import (
+    Forest,
+    allocate_block,
+    link_splits,
+    sum_trees,
+    sum_trees_of_pairs,
+)
 from dichotomies._kernels.compile import is_small
 from dichotomies.learners.boosting.old_trees import upgraded
 from dichotomies.persistence import savable
@@ -155,7 +161,7 @@ class BoostedTrees:
         """Log-odds of going left for each row at each node."""
         out = np.empty((X.shape[0], len(self.base)))
         for rows, block, forest in self._blocks(X):
-            sum_trees(block, forest, out[rows])
+            sum_trees(block, forest, allocate_block(block, forest), out[rows])
         return out
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
