@@ -90,6 +90,7 @@ DATA: dict[str, Callable[[], problems.Problem]] = {
     "covtype-like": forest_cover,
     "kanji_fonts-26": lambda: problems.kanji_fonts(26),
     "kanji_fonts-100": lambda: problems.kanji_fonts(100),
+    "kanji_fonts-200": lambda: problems.kanji_fonts(200),
     "kanji_fonts-400": lambda: problems.kanji_fonts(400),
     "nhcd": nhcd,
     "omniglot-1623": problems.omniglot,
@@ -100,12 +101,15 @@ DATA: dict[str, Callable[[], problems.Problem]] = {
 # ------------------------------------------------------------------ contenders
 
 
-def ours(n_trees: int) -> Any:
-    """The library's defaults."""
+def ours(n_trees: int, *, calibrated: bool) -> Any:
+    """The library's defaults; not calibrated, as the others are."""
+    given: dict[str, Any] = {"random_state": 0}
+    if not calibrated:
+        given |= {"internal_calibration": None, "external_calibration": None}
     node = HistGradientBoostClassifier()
     if n_trees == 1:
-        return NestedDichotomyClassifier(node, random_state=0)
-    return NestedDichotomyEnsemble(node, n_estimators=n_trees, random_state=0)
+        return NestedDichotomyClassifier(node, **given)
+    return NestedDichotomyEnsemble(node, n_estimators=n_trees, **given)
 
 
 def lightgbm(**parameters: Any) -> Any:
@@ -167,8 +171,10 @@ def searched_xgboost() -> Searched:
 
 
 CONTENDERS: dict[str, Callable[[], Any]] = {
-    "ours, one tree": lambda: ours(1),
-    "ours, ten trees": lambda: ours(10),
+    "ours, one tree": lambda: ours(1, calibrated=False),
+    "ours, four trees": lambda: ours(4, calibrated=False),
+    "ours, one tree, calibrated": lambda: ours(1, calibrated=True),
+    "ours, ten trees, calibrated": lambda: ours(10, calibrated=True),
     "LightGBM": lightgbm,
     "XGBoost": xgboost,
     "scikit-learn": scikit_learn,

@@ -132,9 +132,7 @@ def _others(rows: Rows) -> list[Any]:
 
 def boosted_trees() -> HistGradientBoostClassifier:
     """The candidate that also takes missing values."""
-    return HistGradientBoostClassifier(
-        n_estimators=100, max_depth=5, learning_rate=0.2, l2_regularization=1.0
-    )
+    return HistGradientBoostClassifier()
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,8 +34,9 @@ class Forest(NamedTuple):
         The code of missing values, and 0, of the same type.
     set_of_split : (n_splits,)
         Row of `bits` of a categorical split.
-    left, right : (n_splits,)
-        The next split of the rows that go left or right; for a leaf, its number, as -1 - number.
+    left, right : (n_splits,) or (0,)
+        The next split of the rows that go left or right; for a leaf, its number, as -1 - number. Empty where
+        no single rows are scored.
     """
 
     features: IntArray

@@ -168,7 +168,7 @@ class BoostedTrees:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
         out, order = np.empty(len(rows)), np.argsort(nodes, kind="stable")
         for taken, block, forest in self._blocks(X):
-            pairs = order
+            forest, pairs = forest._replace(**self._links), order
             if issparse(X):
                 pairs = order[(rows[order] >= taken.start) & (rows[order] < taken.stop)]
             sum_trees_of_pairs(block, rows - taken.start, nodes, pairs, forest, out)
@@ -186,9 +186,6 @@ class BoostedTrees:
 
     @cached_property
     def _forest(self) -> Forest:
-        left, right = np.empty((2, len(self.column)), dtype=np.int32)
-        small = is_small(0, 2e-6 * len(left))
-        link_splits.when(small)(self.leaf, self.split_offsets, left, right)
         missing = np.array([np.iinfo(self.limit.dtype).max, 0], dtype=self.limit.dtype)
         sets = np.cumsum(self.kind == CATEGORICAL) - 1
         bits = np.ascontiguousarray(self.categories).view("<u8").astype(np.uint64).reshape(-1, 4)
@@ -202,14 +199,21 @@ class BoostedTrees:
             self.kind,
             bits,
             sets,
-            left,
-            right,
+            *np.empty((2, 0), dtype=np.int32),
             self.value,
             self.split_offsets,
             self.tree_offsets,
             self.base,
             self.scale,
         )
+
+    @cached_property
+    def _links(self) -> dict[str, npt.NDArray[np.int32]]:
+        """The next splits on either side of each split, which single rows follow."""
+        left, right = np.empty((2, len(self.column)), dtype=np.int32)
+        small = is_small(0, 2e-6 * len(left))
+        link_splits.when(small)(self.leaf, self.split_offsets, left, right)
+        return {"left": left, "right": right}
 
     # ------------------------------------------------------------------ files
 
