@@ -92,7 +92,14 @@ def newton_histograms(
 
 @kernel
 def newton_split(
-    criterion: Any, growth: Growth, at: Any, node: Any, feature: int, place: int, histogram: IntArray, room: Scan
+    criterion: Any,
+    growth: Growth,
+    at: Any,
+    node: Any,
+    feature: int,
+    place: int,
+    histogram: IntArray,
+    room: Scan,
 ) -> None:
     """Find the best split of a node by one number; record it if it is better than the best so far.
 

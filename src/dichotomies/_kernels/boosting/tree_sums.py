@@ -34,9 +34,6 @@ class Forest(NamedTuple):
         The code of missing values, and 0, of the same type.
     set_of_split : (n_splits,)
         Row of `bits` of a categorical split.
-    left, right : (n_splits,) or (0,)
-        The next split of the rows that go left or right; for a leaf, its number, as -1 - number. Empty where
-        no single rows are scored.
     """
 
     features: IntArray
@@ -48,13 +45,24 @@ class Forest(NamedTuple):
     kind: npt.NDArray[np.uint8]
     bits: npt.NDArray[np.uint64]
     set_of_split: IntArray
-    left: npt.NDArray[np.int32]
-    right: npt.NDArray[np.int32]
     value: FloatArray
     split_offsets: IntArray
     tree_offsets: IntArray
     base: FloatArray
     scale: FloatArray
+
+
+class Links(NamedTuple):
+    """Splits that follow splits, for single rows.
+
+    Attributes
+    ----------
+    left, right : (n_splits,)
+        The next split of the rows that go left or right; for a leaf, its number, as -1 - number.
+    """
+
+    left: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
 
 
 class BlockMemory(NamedTuple):
@@ -131,7 +139,13 @@ def add_tree(codes: Any, forest: Forest, tree: int, place: Any, total: FloatArra
 
 @kernel(borrows=True)
 def sum_trees_of_pairs(
-    X: FloatArray, rows: IntArray, nodes: IntArray, pairs: IntArray, forest: Forest, out: FloatArray
+    X: FloatArray,
+    rows: IntArray,
+    nodes: IntArray,
+    pairs: IntArray,
+    forest: Forest,
+    links: Links,
+    out: FloatArray,
 ) -> None:
     """Score row ``rows[i]`` at node ``nodes[i]`` for the given pairs, sorted by node."""
     for p in range(len(pairs)):
@@ -142,7 +156,7 @@ def sum_trees_of_pairs(
             begin, end = forest.split_offsets[tree], forest.split_offsets[tree + 1]
             at = begin if end > begin else -1
             while at >= 0:
-                at = forest.left[at] if goes_left(x, forest, at) else forest.right[at]
+                at = links.left[at] if goes_left(x, forest, at) else links.right[at]
             total += forest.value[begin + tree - 1 - at]
         out[pair] = forest.base[k] + forest.scale[k] * total
 
@@ -166,7 +180,7 @@ def goes_left(x: FloatArray, forest: Forest, split: int) -> bool:
 
 @kernel
 def link_splits(leaf: Any, split_offsets: IntArray, left: Any, right: Any) -> None:
-    """Write the next split on either side of each split; see `Forest`."""
+    """Write the next split on either side of each split; see `Links`."""
     last = np.empty(257, dtype=np.int64)  # the last split so far that leads to a leaf, and by which side
     for tree in range(len(split_offsets) - 1):
         begin, end = split_offsets[tree], split_offsets[tree + 1]

@@ -156,7 +156,7 @@ def mark_left(at: Any, node: Any, codes: Codes) -> None:
 
 
 @kernel(inline=True)
-def partition(tree: Tree, begin: int, end: int, kept: int, moved: int) -> tuple[int, int]:
+def partition(tree: Tree, begin: int, end: int, kept: Any, moved: Any) -> tuple[Any, Any]:
     """Move the rows that go left to `kept` of the order, the others to `moved` of the scratch memory."""
     order, spare = tree.order, tree.spare
     for k in range(begin, end):

@@ -14,6 +14,7 @@ from dichotomies._kernels.boosting.encoding import make_encoder
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL
 from dichotomies._kernels.boosting.tree_sums import (
     Forest,
+    Links,
     allocate_block,
     link_splits,
     sum_trees,
@@ -168,10 +169,10 @@ class BoostedTrees:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
         out, order = np.empty(len(rows)), np.argsort(nodes, kind="stable")
         for taken, block, forest in self._blocks(X):
-            forest, pairs = forest._replace(**self._links), order
+            pairs = order
             if issparse(X):
                 pairs = order[(rows[order] >= taken.start) & (rows[order] < taken.stop)]
-            sum_trees_of_pairs(block, rows - taken.start, nodes, pairs, forest, out)
+            sum_trees_of_pairs(block, rows - taken.start, nodes, pairs, forest, self._links, out)
         return out
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, FloatArray, Forest]]:
@@ -199,7 +200,6 @@ class BoostedTrees:
             self.kind,
             bits,
             sets,
-            *np.empty((2, 0), dtype=np.int32),
             self.value,
             self.split_offsets,
             self.tree_offsets,
@@ -208,12 +208,11 @@ class BoostedTrees:
         )
 
     @cached_property
-    def _links(self) -> dict[str, npt.NDArray[np.int32]]:
-        """The next splits on either side of each split, which single rows follow."""
+    def _links(self) -> Links:
         left, right = np.empty((2, len(self.column)), dtype=np.int32)
         small = is_small(0, 2e-6 * len(left))
         link_splits.when(small)(self.leaf, self.split_offsets, left, right)
-        return {"left": left, "right": right}
+        return Links(left, right)
 
     # ------------------------------------------------------------------ files
 
