@@ -13,7 +13,7 @@ from dichotomies.calibrators.multiclass import MulticlassCalibrator
 from dichotomies.inference.composition import class_log_proba, in_chunks
 from dichotomies.inference.forest_search import ForestSearch
 from dichotomies.inference.pooling import POOLINGS
-from dichotomies.inference.search import TreeSearch
+from dichotomies.inference.search import TreeSearch, is_worthwhile
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Optional, Part, Size, Such
@@ -151,13 +151,13 @@ class FittedForest:
     def most_probable(self, X: Matrix, n_jobs: int | None = None) -> IntArray:
         """Code of the most probable class of each row."""
         best = np.empty(X.shape[0], dtype=np.intp)
-        search = self.search if self.search is not None and self.search.pays(1, X.shape[0]) else None
+        search = self.search if self.search is not None and is_worthwhile(self.search, X, 1) else None
 
         def predict(rows: slice) -> None:
             if search is None:
                 best[rows] = self.log_proba(X[rows]).argmax(axis=1)
             else:
-                found = search.best(X[rows], 1, most=search.most_visits).codes[:, 0]
+                found = search.best(X[rows], 1, most=search.most_visits(X)).codes[:, 0]
                 lost = np.flatnonzero(found < 0)
                 if len(lost):
                     found[lost] = self.log_proba(X[rows][lost]).argmax(axis=1)

@@ -99,11 +99,12 @@ class ForestSearch:
         """True if probabilities need a sum over all classes."""
         return self.is_calibrated or self.is_geometric
 
-    def pays(self, k: int, n_rows: int) -> bool:
+    def pays(self, k: int, X: Matrix) -> bool:
         """Decide by sizes whether searching for `k` classes takes less time than evaluating every node."""
-        return all(tree.pays((1 + _EVALUATED) * k + _MORE, n_rows) for tree in self.trees)
+        return all(tree.pays((1 + _EVALUATED) * k + _MORE, X) for tree in self.trees)
 
-    most_visits = None
+    def most_visits(self, X: Matrix) -> None:  # noqa: ARG002 - as `TreeSearch`
+        """No search is given up."""
 
     def best(self, X: Matrix, k: int, least: float = -np.inf, most: int | None = None) -> Found:  # noqa: ARG002
         """Find the `k` highest ranking classes, or those of rank `least` and above if they are fewer.
