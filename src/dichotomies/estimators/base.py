@@ -15,6 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.doc_links import documented
+from dichotomies._common.memory import LIMIT
 from dichotomies._common.parallel import ONE_BLAS_THREAD, Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._kernels.compile import training
@@ -31,6 +32,7 @@ from dichotomies.training.choice import Calibration
 from dichotomies.training.growing import grow
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.learner_choice import choose_learner
+from dichotomies.training.memory import CHUNK_PART
 from dichotomies.training.parameters import TreeParameters
 from dichotomies.training.train import train
 
@@ -94,7 +96,7 @@ class DichotomyEstimator(
         -------
         self
         """
-        before = self.__dict__.copy()
+        before, limit = self.__dict__.copy(), LIMIT.set(None)
         try:
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
             with ONE_BLAS_THREAD, training():
@@ -102,11 +104,14 @@ class DichotomyEstimator(
         except BaseException:  # what was fitted before stays as it was
             self.__dict__ = before
             raise
+        finally:
+            LIMIT.reset(limit)
 
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
         for name in ("estimator_", "learner_nll_", "conformal_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         plan, X = self._planned(X)
+        LIMIT.set(None if plan.max_memory is None else int(CHUNK_PART * plan.max_memory))
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
         context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))

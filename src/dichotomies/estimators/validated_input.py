@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.features import check_indices, check_magnitude
 from dichotomies._common.labels import plain_labels
+from dichotomies._common.memory import LIMIT, n_bytes
 from dichotomies._common.progress import SHOWS_ANSWERS
 from dichotomies._common.weights import row_weights
 from dichotomies.estimators.frames import FrameColumns, InFrame
@@ -132,6 +133,7 @@ class ValidatedInput(TreeParameters):
         """
         check_is_fitted(self)
         SHOWS_ANSWERS.set(bool(self.verbose))  # in the prediction that these rows are for
+        LIMIT.set(n_bytes(self.max_memory))
         if hasattr(self, "frame_columns_"):
             X = self.frame_columns_.numbers(X)
         check_indices(X)

@@ -107,7 +107,8 @@ class CompiledSearch:
     @cached_property
     def _n_entries(self) -> IntArray:
         """Number of entries of each feature."""
-        return np.diff(self.tree.nodes.offsets).astype(np.intp)
+        n_entries: IntArray = np.diff(self.tree.nodes.offsets).astype(np.intp)
+        return n_entries
 
 
 def _way(kernel: Any, n_rows: int, n_visits: int) -> Callable[..., None]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dichotomies._kernels.composition import implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
-from dichotomies.inference.composition import class_log_proba, in_chunks
+from dichotomies.inference.composition import bytes_of_chunk, class_log_proba, in_chunks
 from dichotomies.inference.forest_search import ForestSearch
 from dichotomies.inference.pooling import POOLINGS
 from dichotomies.inference.search import TreeSearch, is_worthwhile
@@ -168,9 +168,18 @@ class FittedForest:
 
     def in_chunks(self, X: Matrix, predict: Callable[[slice], None], n_jobs: int | None) -> None:
         """Predict chunk by chunk: no more than a chunk of probabilities per worker is held at a time."""
-        is_single = len(self.forest.trees) == 1
-        width = self.forest.n_different if is_single else self.forest.n_different + 2 * self.n_classes
-        in_chunks(width, X.shape[0], predict, n_jobs)
+        in_chunks(_width(self.forest), X.shape[0], predict, n_jobs)
+
+
+def least_bytes(forest: Forest) -> int:
+    """Least memory in which many rows can be predicted."""
+    return bytes_of_chunk(_width(forest))
+
+
+def _width(forest: Forest) -> int:
+    """Numbers that are held of a row."""
+    is_single = len(forest.trees) == 1
+    return forest.n_different if is_single else forest.n_different + 2 * forest.n_classes
 
 
 @dataclass(frozen=True, eq=False)

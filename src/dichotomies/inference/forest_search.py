@@ -103,7 +103,7 @@ class ForestSearch:
         """Decide by sizes whether searching for `k` classes takes less time than evaluating every node."""
         return all(tree.pays((1 + _EVALUATED) * k + _MORE, X) for tree in self.trees)
 
-    def most_visits(self, X: Matrix) -> None:  # noqa: ARG002 - as `TreeSearch`
+    def most_visits(self, X: Matrix) -> None:
         """No search is given up."""
 
     def best(self, X: Matrix, k: int, least: float = -np.inf, most: int | None = None) -> Found:  # noqa: ARG002
