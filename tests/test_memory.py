@@ -103,10 +103,10 @@ _OUTSIDE = {"internal_calibration": None, "external_calibration": "vector"}
 @pytest.mark.parametrize(
     "case",
     [
-        ("logistic", 60_000, 100, 20, 2, {}),
-        ("default", 60_000, 100, 20, None, {}),
-        ("boosting", 60_000, 100, 20, 2, {}),
-        ("bayes", 60_000, 10, 100, None, {"structure": "huffman"}),
+        ("logistic", 40_000, 100, 20, 2, {}),
+        ("default", 30_000, 100, 20, None, {}),
+        ("boosting", 40_000, 100, 20, 2, {}),
+        ("bayes", 30_000, 10, 100, None, {"structure": "huffman"}),
         ("bayes", 20_000, 20, 1_000, 2, {"structure": "random", **_OUTSIDE}),
     ],
     ids=str,

@@ -67,7 +67,9 @@ VERSIONS = sorted(Path(__file__).parent.glob("version_*"))
 
 
 @pytest.mark.parametrize(
-    "path", [path for folder in VERSIONS for path in sorted(folder.glob("*.model"))], ids=lambda path: path.stem
+    "path",
+    [path for folder in VERSIONS for path in sorted(folder.glob("*.model"))],
+    ids=lambda path: path.stem,
 )
 def test_models_of_each_version_predict_what_they_did(path, tmp_path):
     """Written by ``python -m tests.persistence.keep``."""

@@ -32,7 +32,6 @@ from dichotomies.training.choice import Calibration
 from dichotomies.training.growing import grow
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.learner_choice import choose_learner
-from dichotomies.training.memory import CHUNK_PART
 from dichotomies.training.parameters import TreeParameters
 from dichotomies.training.train import train
 
@@ -111,7 +110,6 @@ class DichotomyEstimator(
         for name in ("estimator_", "learner_nll_", "conformal_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         plan, X = self._planned(X)
-        LIMIT.set(None if plan.max_memory is None else int(CHUNK_PART * plan.max_memory))
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
         context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))

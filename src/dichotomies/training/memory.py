@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dichotomies._common.memory import written
+from dichotomies._common.memory import LIMIT, written
 from dichotomies.inference.fitted import least_bytes
 
 if TYPE_CHECKING:
@@ -23,19 +23,20 @@ _FIXED = 60 * 10**6
 #: class of each calibration row, where one calibration is fitted and where several are compared.
 _COPIES, _BY_PATH, _BY_CLASS, _BY_CLASS_COMPARED = 2.6, 14, 4, 10
 #: Part of the limit that chunks of predictions may take; they shrink to it.
-CHUNK_PART = 0.25
+_CHUNK_PART = 0.25
 #: Rows that external calibration needs: at least these, and so many per class.
 _LEAST_ROWS, _ROWS_PER_CLASS = 1_000, 2
 
 
-def check_limit(plan: Plan, forest: Forest, rows: Rows) -> None:
-    """Raise if the rows cannot be fitted within ``plan.max_memory``."""
+def set_limit(plan: Plan, forest: Forest, rows: Rows) -> None:
+    """Limit the predictions within a fit; raise if the rows cannot be fitted within ``plan.max_memory``."""
     if plan.max_memory is None:
         return
     parts = _parts(plan, forest, rows)
     parts["calibration"] = _least_rows(plan, rows) * _bytes_per_row(plan, forest)
-    needed = max(sum(parts.values()) / (1 - CHUNK_PART), least_bytes(forest) / CHUNK_PART)
+    needed = max(sum(parts.values()) / (1 - _CHUNK_PART), least_bytes(forest) / _CHUNK_PART)
     if needed <= plan.max_memory:
+        LIMIT.set(int(_CHUNK_PART * plan.max_memory))
         return
     named = ", ".join(f"{name} {written(size)}" for name, size in parts.items() if size)
     raise ValueError(
@@ -49,7 +50,7 @@ def most_calibration_rows(plan: Plan, forest: Forest, rows: Rows) -> int:
     """Rows whose class probabilities may be held at a time."""
     if plan.max_memory is None:
         return len(rows)
-    left = (1 - CHUNK_PART) * plan.max_memory - sum(_parts(plan, forest, rows).values())
+    left = (1 - _CHUNK_PART) * plan.max_memory - sum(_parts(plan, forest, rows).values())
     return max(_least_rows(plan, rows), int(left / max(_bytes_per_row(plan, forest), 1)))
 
 

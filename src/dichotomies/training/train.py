@@ -16,7 +16,7 @@ from dichotomies.training.choice import choose, given, settled
 from dichotomies.training.conformal import conformal_scores
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, calibration_sample, fit_external
-from dichotomies.training.memory import check_limit
+from dichotomies.training.memory import set_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +48,7 @@ def train(plan: Plan, forest: Forest, rows: Rows, context: Context) -> Trained:
         plan = replace(plan, cv=fold_count(len(rows), rows.n_classes, is_quick=plan.learner.is_quick))
     if plan.uses_folds and not isinstance(plan.cv, int):  # the user's folds number all rows
         rows = rows.in_folds(plan.cv, context.rng)
-    check_limit(plan, forest, rows)
+    set_limit(plan, forest, rows)
     tasks = _tasks(plan, forest, rows, context.rng)
     if plan.calibrates_outside and plan.calibration_size != "cross-fit":
         return _held_out(plan, forest, rows, tasks, context)
