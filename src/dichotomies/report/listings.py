@@ -72,7 +72,8 @@ def _binomial_p(found: ClassCalibration) -> FloatArray:
     right = n * np.nan_to_num(found.precision)
     as_many = np.where(right > 0, betainc(np.maximum(right, 1e-9), n - right + 1, p), 1.0)
     as_few = np.where(right < n, betainc(np.maximum(n - right, 1e-9), right + 1, 1 - p), 1.0)
-    return np.minimum(2 * np.minimum(as_many, as_few), 1.0)
+    tail: FloatArray = np.minimum(as_many, as_few)
+    return np.minimum(2 * tail, 1.0)
 
 
 def _worst_class(row: dict[str, Any], leaf: int, *, is_chance: bool) -> dict[str, Any]:
