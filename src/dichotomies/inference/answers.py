@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from dichotomies.inference.search import TreeSearch, is_worthwhile
+from dichotomies.inference.search import TreeSearch
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
@@ -95,7 +95,7 @@ def _way(model: FittedForest, search: str, k: int, X: Matrix) -> TreeSearch | Fo
         raise ValueError(f"search must be one of {SEARCHES}, got {search!r}.")
     if search == "auto":
         way = model.search
-        return way if way is not None and not way.needs_sum and is_worthwhile(way, X, k) else None
+        return way if way is not None and not way.needs_sum and way.is_worthwhile(X, k) else None
     if search in ("beam", "greedy") and (not isinstance(model.search, TreeSearch) or model.search.needs_sum):
         raise ValueError(
             f"search={search!r} needs one tree whose probabilities need no sum over all classes: set "

@@ -11,9 +11,7 @@ import numpy as np
 from dichotomies._kernels.composition import implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
 from dichotomies.inference.composition import bytes_of_chunk, class_log_proba, in_chunks
-from dichotomies.inference.forest_search import ForestSearch
 from dichotomies.inference.pooling import POOLINGS
-from dichotomies.inference.search import TreeSearch, is_worthwhile
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Optional, Part, Size, Such
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dichotomies._common.typing import FloatArray, IntArray, Matrix
+    from dichotomies.inference.forest_search import ForestSearch
+    from dichotomies.inference.search import TreeSearch
     from dichotomies.learners import Scorer
     from dichotomies.tree import ClassTree
 
@@ -91,6 +91,9 @@ class FittedForest:
     @cached_property
     def search(self) -> TreeSearch | ForestSearch | None:
         """Search for the most probable classes; None for calibrators without bounds."""
+        from dichotomies.inference.forest_search import ForestSearch  # take long to import
+        from dichotomies.inference.search import TreeSearch
+
         if self.members:
             return None
         if len(self.forest.trees) > 1:
@@ -151,7 +154,7 @@ class FittedForest:
     def most_probable(self, X: Matrix, n_jobs: int | None = None) -> IntArray:
         """Code of the most probable class of each row."""
         best = np.empty(X.shape[0], dtype=np.intp)
-        search = self.search if self.search is not None and is_worthwhile(self.search, X, 1) else None
+        search = self.search if self.search is not None and self.search.is_worthwhile(X, 1) else None
 
         def predict(rows: slice) -> None:
             if search is None:

@@ -19,7 +19,7 @@ from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.search.candidates import find_candidates
 from dichotomies.calibrators.multiclass import LOWEST
 from dichotomies.inference.scorers import some_nodes
-from dichotomies.inference.search import Certified, Found, TreeSearch
+from dichotomies.inference.search import Certified, Found, Search, TreeSearch
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray, Matrix
@@ -46,7 +46,7 @@ class _Named(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ForestSearch:
+class ForestSearch(Search):
     """Search of several trees.
 
     Attributes

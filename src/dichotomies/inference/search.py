@@ -8,9 +8,10 @@ of the nodes not looked into (`TreeSearch.certified`).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import log_expit, logsumexp
@@ -38,31 +39,6 @@ _TRIED, _MANY_TIMES, _MOST_LOST = 32, 16, 0.25
 
 #: A search for certified probabilities is given up where a row has visited this part of the nodes.
 _MOST_VISITED = 0.25
-
-
-class Search(Protocol):
-    """Search of one tree or several."""
-
-    def pays(self, k: int, X: Matrix) -> bool:
-        """Decide by sizes whether searching for `k` classes takes less time than evaluating every node."""
-
-    def most_visits(self, X: Matrix) -> int | None:
-        """Visits of a row after which its search is given up; None if it never is."""
-
-    def best(self, X: Matrix, k: int, least: float = ..., most: int | None = ...) -> Found:
-        """Find the `k` highest ranking classes."""
-
-
-def is_worthwhile(search: Search, X: Matrix, k: int) -> bool:
-    """Decide whether to search for `k` classes: by sizes and, of many rows, by the visits of the first few.
-
-    Sizes do not say how flat the distributions of the rows are.
-    """
-    most = search.most_visits(X)
-    if not search.pays(k, X) or most is None or X.shape[0] < _MANY_TIMES * _TRIED:
-        return search.pays(k, X)
-    lost = search.best(X[:_TRIED], k, most=most).codes[:, -1] < 0
-    return bool(lost.mean() <= _MOST_LOST)
 
 
 class Found(NamedTuple):
@@ -101,8 +77,35 @@ class Certified(NamedTuple):
     is_certain: BoolArray
 
 
+class Search(ABC):
+    """Search of one tree or several."""
+
+    @abstractmethod
+    def pays(self, k: int, X: Matrix) -> bool:
+        """Decide by sizes whether searching for `k` classes takes less time than evaluating every node."""
+
+    @abstractmethod
+    def most_visits(self, X: Matrix) -> int | None:
+        """Visits of a row after which its search is given up; None if it never is."""
+
+    @abstractmethod
+    def best(self, X: Matrix, k: int, least: float = -np.inf, most: int | None = None) -> Found:
+        """Find the `k` highest ranking classes, or those of rank `least` and above if they are fewer."""
+
+    def is_worthwhile(self, X: Matrix, k: int) -> bool:
+        """Decide whether to search for `k` classes: by sizes and, of many rows, by the visits of a few.
+
+        Sizes do not say how flat the distributions of the rows are.
+        """
+        most = self.most_visits(X)
+        if not self.pays(k, X) or most is None or X.shape[0] < _MANY_TIMES * _TRIED:
+            return self.pays(k, X)
+        lost = self.best(X[:_TRIED], k, most=most).codes[:, -1] < 0
+        return bool(lost.mean() <= _MOST_LOST)
+
+
 @dataclass(frozen=True, eq=False)
-class TreeSearch:
+class TreeSearch(Search):
     """Search of one tree.
 
     Attributes
