@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     frame_columns_=Optional(Part(FrameColumns), may_be_missing=True),
     feature_names_in_=Optional(Array("label", "n_features"), may_be_missing=True),
     classes_=Array("label", "n_classes", same="classes"),
+    class_count_=Optional(Array("integer", "n_classes"), may_be_missing=True),
     model_=Part(FittedForest, "n_features", "n_classes", "classes"),
     calibration_=Calibration,
     conformal_=Optional(Part(ConformalRows, "n_classes"), may_be_missing=True),
