@@ -100,8 +100,13 @@ class DichotomyEstimator(
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
             with ONE_BLAS_THREAD, training():
                 return self._fit(X, y, sample_weight)
-        except BaseException:  # what was fitted before stays as it was
+        except BaseException as error:  # what was fitted before stays as it was
             self.__dict__ = before
+            if isinstance(error, np.linalg.LinAlgError):
+                raise ValueError(
+                    f"Training met a matrix that cannot be inverted or decomposed ({error}): features are too "
+                    "large, or of too different scales; scale them, as StandardScaler does."
+                ) from error
             raise
         finally:
             LIMIT.reset(limit)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 #: Time of a visit in units of a node's part in evaluating all of them, see benchmarks/search.py: of a row in
 #: compiled code, with sparse and with dense weights, and of a wave. Dense nodes are mostly naive Bayes, whose
 #: confidence makes searches shorter than expected; that is why the number is half of what is measured.
-_COST_OF_VISIT = {"sparse": 15.0, "dense": 5.0, "wave": 40.0}
+_COST_OF_VISIT = {"sparse": 15.0, "dense": 5.0, "wave": 50.0}
 
 #: A search is tried on so many rows first, if there are this many times more; it is given up for all of them
 #: where it is given up for this share of the few.
