@@ -104,8 +104,8 @@ class DichotomyEstimator(
             self.__dict__ = before
             if isinstance(error, np.linalg.LinAlgError):
                 raise ValueError(
-                    f"Training met a matrix that cannot be inverted or decomposed ({error}): features are too "
-                    "large, or of too different scales; scale them, as StandardScaler does."
+                    f"Training met a matrix that cannot be inverted or decomposed ({error}): features are "
+                    "too large, or of too different scales; scale them, as StandardScaler does."
                 ) from error
             raise
         finally:
