@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from dichotomies._common.array_api import namespace, to_host
 from dichotomies._common.blas import ONE_BLAS_THREAD
 from dichotomies._common.doc_links import documented
+from dichotomies._common.memory import LIMIT
 from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._kernels.compile import training
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     frame_columns_=Optional(Part(FrameColumns), may_be_missing=True),
     feature_names_in_=Optional(Array("label", "n_features"), may_be_missing=True),
     classes_=Array("label", "n_classes", same="classes"),
+    class_count_=Optional(Array("integer", "n_classes"), may_be_missing=True),
     model_=Part(FittedForest, "n_features", "n_classes", "classes"),
     calibration_=Calibration,
     conformal_=Optional(Part(ConformalRows, "n_classes"), may_be_missing=True),
@@ -96,14 +98,21 @@ class DichotomyEstimator(
         self
         """
         X, y, sample_weight = to_host(X), to_host(y), to_host(sample_weight)
-        before = self.__dict__.copy()
+        before, limit = self.__dict__.copy(), LIMIT.set(None)
         try:
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
             with ONE_BLAS_THREAD, training():
                 return self._fit(X, y, sample_weight)
-        except BaseException:  # what was fitted before stays as it was
+        except BaseException as error:  # what was fitted before stays as it was
             self.__dict__ = before
+            if isinstance(error, np.linalg.LinAlgError):
+                raise ValueError(
+                    f"Training met a matrix that cannot be inverted or decomposed ({error}): features are "
+                    "too large, or of too different scales; scale them, as StandardScaler does."
+                ) from error
             raise
+        finally:
+            LIMIT.reset(limit)
 
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
         for name in ("estimator_", "learner_nll_", "conformal_"):  # of an earlier fit

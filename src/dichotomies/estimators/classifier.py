@@ -32,6 +32,8 @@ class NestedDichotomyClassifier(DichotomyEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
+    class_count_ : ndarray of shape (n_classes,)
+        Number of training rows of each class.
     tree_ : ClassTree
         The tree over `classes_`.
     estimators_ : list of classifiers

@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dichotomies._common.memory import LIMIT, n_bytes
 from dichotomies._common.progress import SHOWS_ANSWERS
 from dichotomies._common.validation import check_indices, check_magnitude, plain_labels, row_weights
 from dichotomies.learners import GenericLearner, input_dtypes
@@ -23,7 +24,7 @@ from dichotomies.training.plan import Plan, base_estimator, names_estimator
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._common.typing import LabelArray, Matrix
+    from dichotomies._common.typing import IntArray, LabelArray, Matrix
     from dichotomies.learners.frames import FrameCategories
 
 
@@ -39,6 +40,7 @@ class ValidatedInput(TreeParameters):
     """
 
     classes_: LabelArray
+    class_count_: IntArray
     n_features_in_: int
     frame_columns_: FrameColumns
     categories_: FrameCategories
@@ -84,7 +86,7 @@ class ValidatedInput(TreeParameters):
         check_magnitude(X)
         if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
             check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, codes, self.class_count_ = np.unique(y, return_inverse=True, return_counts=True)
         if len(self.classes_) < 2:
             only = self.classes_.tolist()[0]
             raise ValueError(f"A classifier needs at least two classes, but y has only one class: {only!r}.")
@@ -129,6 +131,7 @@ class ValidatedInput(TreeParameters):
         """
         check_is_fitted(self)
         SHOWS_ANSWERS.set(bool(self.verbose))  # in the prediction that these rows are for
+        LIMIT.set(n_bytes(self.max_memory))
         if hasattr(self, "frame_columns_"):
             X = self.frame_columns_.numbers(X)
         check_indices(X)
