@@ -90,7 +90,7 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         Number of trees; fewer than `n_estimators` if no further split lowers the loss.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen during fit, if `X` was a data frame with string column names.
 
     References

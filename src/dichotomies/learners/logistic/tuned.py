@@ -109,7 +109,7 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
     n_iter_ : int
         Number of Newton steps of the final model.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Defined if `X` was a data frame.
 
     Examples
