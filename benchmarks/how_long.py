@@ -13,28 +13,38 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from threadpoolctl import threadpool_limits
 
-from benchmarks.race import report
+from benchmarks.race import report, seconds
 from dichotomies import HistGradientBoostClassifier, NestedDichotomyClassifier, NestedDichotomyEnsemble
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from dichotomies._common.typing import IntArray, Matrix
 
 TEXT = """
 # How long it takes
 
-Processor seconds of one thread to fit one tree and ten trees, and to predict all class probabilities of 1,000 rows by one tree,
-with everything but the base learner by default: tree, calibration and, in the rows "chosen", the base learner are chosen on the
-data, which is part of the time. Kernels were compiled before. *Flat* is scikit-learn's multinomial `LogisticRegression()` on
-the same rows, once, without calibration or search: time it on your machine to see how yours compares with this one.
+Processor seconds of one thread to fit one tree and ten trees, and to predict all class probabilities of 1,000
+rows by one tree, with everything but the base learner by default: tree, calibration and, in the rows
+"chosen", the base learner are chosen on the data, which is part of the time. Kernels were compiled before.
+*Flat* is scikit-learn's multinomial `LogisticRegression(max_iter=200)` on the same rows, once, without
+calibration or search: time it on your machine to see how that compares with this one.
 
-The data are generated, because sizes are the question. *Numbers* are normal around a random centre for each class; *texts* have 15 words
-a row, a third of them from 30 words of the class, as TF-IDF in sparse rows. Overlap of classes changes times, by a factor of two or
-so. A learner that needs more than {limit:.0f} s for one tree is not run on larger data (-), and ten trees are not run where one needs
-more than a tenth of that.
+The data are generated, because sizes are the question. *Numbers* are normal around a random centre for each
+class; *texts* have 15 words a row, a third of them from 30 words of the class, as TF-IDF in sparse rows. A
+learner that needs more than {limit:.0f} s for one tree is not run on larger data (-); ten trees are not run
+where one needs more than a tenth of that, and the flat model not where ten times the time of its last size
+exceeds it.
 """
-HEADER = ["rows x features", "classes", "base learner", "fit, one tree", "fit, ten trees", "predict 1,000 rows", "flat: fit"]
+HEADER = [
+    "rows x features",
+    "classes",
+    "base learner",
+    "fit, one tree",
+    "fit, ten trees",
+    "predict 1,000 rows",
+    "flat: fit",
+]
 _PREDICTED = 1_000
 
 
@@ -65,9 +75,7 @@ class Size:
         own = of_class[y[:, None], rng.integers(30, size=(len(y), 5))]
         words = np.hstack([common, own])
         rows = np.repeat(np.arange(len(y)), words.shape[1])
-        counts = sp.csr_matrix(
-            (np.ones(words.size), (rows, words.ravel())), shape=(len(y), self.n_features)
-        )
+        counts = sp.csr_matrix((np.ones(words.size), (rows, words.ravel())), shape=(len(y), self.n_features))
         frequency = np.bincount(counts.indices, minlength=self.n_features)
         counts.data = np.log1p(counts.data) * np.log(len(y) / frequency[counts.indices])
         length = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
@@ -99,7 +107,11 @@ SIZES = (
 def learners(size: Size) -> dict[str, Any]:
     """Base learners that suit the data, the quickest first."""
     if size.is_text:
-        return {"`MultinomialNB()`": MultinomialNB(), "`LogisticRegression(C=10)`": LogisticRegression(C=10), "chosen": None}
+        return {
+            "`MultinomialNB()`": MultinomialNB(),
+            "`LogisticRegression(C=10)`": LogisticRegression(C=10),
+            "chosen": None,
+        }
     return {
         "`GaussianNB()`": GaussianNB(),
         "`LogisticRegression()`": LogisticRegression(),
@@ -108,40 +120,35 @@ def learners(size: Size) -> dict[str, Any]:
     }
 
 
-def seconds(work: Any) -> float:
-    """Processor time of a call."""
-    begun = time.process_time()
-    work()
-    return time.process_time() - begun
-
-
 def measured(limit: float) -> Iterator[list[object]]:
     """Lines of the table."""
     too_slow: set[tuple[bool, str]] = set()
-    flat_limit: dict[bool, float] = {}
+    flat_took: dict[bool, float] = {}
     for size in SIZES:
         X, y = size.data()
-        train, new = slice(0, size.n_rows), slice(size.n_rows, None)
+        train, new = (X[: size.n_rows], y[: size.n_rows]), X[size.n_rows :]
         flat = "-"
-        if flat_limit.get(size.is_text, 0.0) < limit:
-            took = seconds(lambda: LogisticRegression(max_iter=200).fit(X[train], y[train]))
-            flat_limit[size.is_text] = took * 10  # the next size has ten times the work or more
-            flat = shown(took)
+        if 10 * flat_took.get(size.is_text, 0.0) < limit:  # the next size has ten times the work or more
+            flat_took[size.is_text] = took(LogisticRegression(max_iter=200).fit, *train)
+            flat = shown(flat_took[size.is_text])
         for name, estimator in learners(size).items():
             line: list[object] = [size.words, f"{size.n_classes:,}", name]
             if (size.is_text, name) in too_slow:
                 yield [*line, "-", "-", "-", flat]
                 continue
             tree = NestedDichotomyClassifier(estimator, random_state=0)
-            one = seconds(lambda: tree.fit(X[train], y[train]))
-            predict = seconds(lambda: tree.predict_proba(X[new]))
+            one = took(tree.fit, *train)
             ten = "-"
             if one <= limit / 10:
-                trees = NestedDichotomyEnsemble(estimator, random_state=0)
-                ten = shown(seconds(lambda: trees.fit(X[train], y[train])))
+                ten = shown(took(NestedDichotomyEnsemble(estimator, random_state=0).fit, *train))
             if one > limit:
                 too_slow.add((size.is_text, name))
-            yield [*line, shown(one), ten, shown(predict), flat]
+            yield [*line, shown(one), ten, shown(took(tree.predict_proba, new)), flat]
+
+
+def took(work: Callable[..., Any], *arguments: Any) -> float:
+    """Processor seconds of a call."""
+    return seconds(lambda: work(*arguments), time.process_time)
 
 
 def shown(value: float) -> str:
@@ -154,13 +161,18 @@ def compile_kernels() -> None:
     for size in (Size(6_000, 20, 10), Size(6_000, 2_000, 20, is_text=True)):
         X, y = size.data()
         for estimator in learners(size).values():
-            for model in (NestedDichotomyClassifier(estimator), NestedDichotomyEnsemble(estimator, 2)):
+            for model in (
+                NestedDichotomyClassifier(estimator),
+                NestedDichotomyEnsemble(estimator, n_estimators=2),
+            ):
                 model.fit(X, y).predict_proba(X[:_PREDICTED])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a learner gets no larger data")
+    parser.add_argument(
+        "--limit", type=float, default=60.0, help="seconds after which a learner gets no larger data"
+    )
     parser.add_argument("--save", action="store_true", help="write the table to docs/benchmarks/")
     options = parser.parse_args()
     rows = []

@@ -10,6 +10,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent)]  # for docs.site and experiments
 
+from numpydoc.xref import DEFAULT_LINKS  # noqa: E402
+
 import dichotomies  # noqa: E402
 from docs.site.inventories import mapping  # noqa: E402
 from docs.site.reference import write_reference  # noqa: E402
@@ -59,9 +61,14 @@ numpydoc_xref_aliases = {
     "RandomState": "numpy.random.RandomState",
     "Generator": "numpy.random.Generator",
     "ClassTree": "dichotomies.ClassTree",
+    "BinaryCalibrator": "dichotomies.calibrators.binary.BinaryCalibrator",
+    "MulticlassCalibrator": "dichotomies.calibrators.multiclass.MulticlassCalibrator",
     "LogisticRegression": "sklearn.linear_model.LogisticRegression",
 }
 numpydoc_xref_ignore = "all"
+DEFAULT_LINKS.clear()  # no links on str, int and None
+default_role = "literal"
+toc_object_entries_show_parents = "hide"
 intersphinx_mapping = mapping(HERE / "_build" / "inventories")
 
 # Gallery
@@ -107,8 +114,8 @@ html_sidebars = {"index": [], "get-started": [], "changelog": []}
 _ROOT_PAGES = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
 
 
-def link_to_the_repository(app, docname, source):  # noqa: ANN001, ANN201, ARG001
-    """Let links to files outside of docs/ lead to the repository."""
+def link_to_the_repository(app, docname, source):  # noqa: ARG001
+    """Let links to files outside of docs/ lead to the repository, and tidy code blocks."""
     there = f"]({_REPOSITORY}/blob/main/"
     if docname in _ROOT_PAGES:
         text = (HERE.parent / _ROOT_PAGES[docname]).read_text(encoding="utf-8")
@@ -116,8 +123,10 @@ def link_to_the_repository(app, docname, source):  # noqa: ANN001, ANN201, ARG00
     else:
         levels = re.escape("../" * (docname.count("/") + 1))
         source[0] = re.sub(rf"\]\({levels}(?!\.\.)", there, source[0])
+    # Doctests end in an empty line, which readers need not see.
+    source[0] = re.sub(r"(^```python\n.*?)\n+^```$", r"\1\n```", source[0], flags=re.DOTALL | re.MULTILINE)
 
 
-def setup(app):  # noqa: ANN001, ANN201
+def setup(app):
     """Connect the hook above."""
     app.connect("source-read", link_to_the_repository)

@@ -47,13 +47,19 @@ figure, ax = plt.subplots(figsize=(9, 5.2), layout="constrained")
 for start, stop, depth in boxes:
     is_leaf = stop - start == 1
     face = "#dcecf7" if is_leaf else "#f4f4f4"
-    ax.add_patch(plt.Rectangle((start, depth), stop - start, 1, facecolor=face, edgecolor="white", linewidth=3))
+    ax.add_patch(
+        plt.Rectangle((start, depth), stop - start, 1, facecolor=face, edgecolor="white", linewidth=3)
+    )
     image = leaf_means[start:stop].mean(axis=0).reshape(8, 8)
     middle = (start + stop) / 2
     extent = (middle - 0.34, middle + 0.34, depth + 0.84, depth + 0.08)
-    ax.imshow(image, cmap="gray_r", extent=extent, aspect="auto", interpolation="bilinear", zorder=2, alpha=0.85)
+    ax.imshow(
+        image, cmap="gray_r", extent=extent, aspect="auto", interpolation="bilinear", zorder=2, alpha=0.85
+    )
     if is_leaf:
-        ax.text(start + 0.06, depth + 0.93, tree.leaf_labels[start], fontsize=9, color="#0072b2", weight="bold")
+        ax.text(
+            start + 0.06, depth + 0.93, tree.leaf_labels[start], fontsize=9, color="#0072b2", weight="bold"
+        )
 ax.set(xlim=(0, tree.n_classes), ylim=(tree.max_depth + 1, 0), xticks=[], ylabel="decisions taken")
 ax.set_title("The learned tree: mean image of the classes below each node", loc="left", fontsize=11)
 ax.spines[:].set_visible(False)

@@ -17,7 +17,9 @@ from dichotomies.diagnostics import confused_pairs, ledger
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
-clf = NestedDichotomyClassifier(LogisticRegression(C=0.01, max_iter=1000), random_state=0).fit(X_train, y_train)
+clf = NestedDichotomyClassifier(LogisticRegression(C=0.01, max_iter=1000), random_state=0).fit(
+    X_train, y_train
+)
 book = ledger(clf, X_test, y_test)
 print(f"NLL of the tree {book.total:.3f}, after external calibration {book.final_nll:.3f}")
 

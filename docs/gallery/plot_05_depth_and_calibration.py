@@ -34,7 +34,9 @@ clf = NestedDichotomyClassifier(
 )
 model = make_pipeline(StandardScaler(), clf).fit(X_train, y_train)
 cuts = depth_cuts(model, X_test, y_test)
-for depth, groups, before, after in list(zip(cuts.depths, cuts.n_groups, cuts.before.ece_top_label, cuts.after.ece_top_label))[::3]:
+for depth, groups, before, after in list(
+    zip(cuts.depths, cuts.n_groups, cuts.before.ece_top_label, cuts.after.ece_top_label)
+)[::3]:
     print(f"depth {depth:2}: {groups:3} groups, ECE {before:.3f} before and {after:.3f} after calibration")
 
 # %%

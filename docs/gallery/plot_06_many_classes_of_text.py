@@ -41,7 +41,9 @@ for name, model in models.items():
     model.fit(X_train, y_train)
     took = time.process_time() - begun
     scores = evaluate(model, X_test, y_test).metrics
-    print(f"{name:10} {took:5.1f} s  NLL {scores['nll']:.3f}  accuracy {scores['accuracy']:.3f}  ECE {scores['ece']:.3f}")
+    print(
+        f"{name:10} {took:5.1f} s  NLL {scores['nll']:.3f}  accuracy {scores['accuracy']:.3f}  ECE {scores['ece']:.3f}"
+    )
 
 # %%
 # The flat model is far too unsure with this penalty; calibrated on rows held out, it is a good one, too.
@@ -55,14 +57,18 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 figure, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")
-for (name, model), colour in zip({**models, "flat, calibrated": flat}.items(), ("#999999", "#0072b2", "#d55e00", "#009e73")):
+for (name, model), colour in zip(
+    {**models, "flat, calibrated": flat}.items(), ("#999999", "#0072b2", "#d55e00", "#009e73")
+):
     proba = model.predict_proba(X_test)
     confidence = proba.max(axis=1)
     is_wrong = model.classes_[proba.argmax(axis=1)] != y_test
     order = np.argsort(-confidence)
     answered = np.arange(1, len(order) + 1) / len(order)
     ax.plot(answered, np.cumsum(is_wrong[order]) / np.arange(1, len(order) + 1), label=name, color=colour)
-ax.set(xlabel="share of questions answered, the most confident first", ylabel="share of answers that are wrong")
+ax.set(
+    xlabel="share of questions answered, the most confident first", ylabel="share of answers that are wrong"
+)
 ax.set(xlim=(0.4, 1), ylim=(0, 0.12))
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)

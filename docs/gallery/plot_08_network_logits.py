@@ -21,7 +21,9 @@ X, y = load_digits(return_X_y=True)
 rng = np.random.default_rng(0)
 X = X + rng.normal(scale=6, size=X.shape)  # hard enough that it errs
 X_train, X_rest, y_train, y_rest = train_test_split(X, y, train_size=700, stratify=y, random_state=0)
-X_held, X_test, y_held, y_test = train_test_split(X_rest, y_rest, train_size=500, stratify=y_rest, random_state=0)
+X_held, X_test, y_held, y_test = train_test_split(
+    X_rest, y_rest, train_size=500, stratify=y_rest, random_state=0
+)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", ConvergenceWarning)
     network = MLPClassifier((64,), max_iter=300, random_state=0).fit(X_train, y_train)

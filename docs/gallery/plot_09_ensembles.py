@@ -30,9 +30,16 @@ losses = {}
 for structure in ("random", "random-pair", "2-means"):
     losses[structure] = []
     for n_trees in numbers:
-        pool = NestedDichotomyEnsemble(base, structure, n_estimators=n_trees, random_state=0).fit(X_train, y_train)
+        pool = NestedDichotomyEnsemble(base, structure, n_estimators=n_trees, random_state=0).fit(
+            X_train, y_train
+        )
         losses[structure].append(evaluate(pool, X_test, y_test).metrics["nll"])
-    print(f"{structure:12}", [round(loss, 2) for loss in losses[structure]], pool.n_different_nodes_, "different nodes")
+    print(
+        f"{structure:12}",
+        [round(loss, 2) for loss in losses[structure]],
+        pool.n_different_nodes_,
+        "different nodes",
+    )
 
 # %%
 # Most of the gain is had with ten trees, the default. Random trees start worst and gain most; trees that are good by themselves

@@ -48,12 +48,17 @@ ax.plot(coverages, coverages, color="0.7", linewidth=1)
 ax.plot(coverages, held, "o-", color="#0072b2")
 ax.set(xlabel="coverage asked for", ylabel="share of sets that hold the true class")
 for x, share, n in zip(coverages, held, size):
-    ax.annotate(f"{n:.1f}", (x, share), textcoords="offset points", xytext=(-4, 8), fontsize=9, color="#0072b2")
+    ax.annotate(
+        f"{n:.1f}", (x, share), textcoords="offset points", xytext=(-4, 8), fontsize=9, color="#0072b2"
+    )
 ax.set_title("with the mean number of labels", fontsize=10, loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 uncertain = np.argsort(clf.predict_proba(X_test).max(axis=1))[::12][:4]
 for row, ax in zip(uncertain, right.subplots(2, 2).flat):
     labels = ", ".join(map(str, clf.predict_set(X_test[[row]], coverage=0.95)[0]))
     ax.imshow(X_test[row].reshape(8, 8), cmap="gray_r", interpolation="bilinear")
-    ax.set_title(f"set {{{labels}}}\nnode: {clf.predict_node(X_test[[row]], confidence=0.9, groups=2).names[0]}", fontsize=9)
+    ax.set_title(
+        f"set {{{labels}}}\nnode: {clf.predict_node(X_test[[row]], confidence=0.9, groups=2).names[0]}",
+        fontsize=9,
+    )
     ax.axis("off")

@@ -27,7 +27,11 @@ texts, labels = [], []
 for label, own in words.items():
     group = label.split("/")[1]
     for _ in range(60):
-        chosen = [*rng.choice(own.split(), 1), *rng.choice(shared[group].split(), 2), *rng.choice(" ".join(words.values()).split(), 1)]
+        chosen = [
+            *rng.choice(own.split(), 1),
+            *rng.choice(shared[group].split(), 2),
+            *rng.choice(" ".join(words.values()).split(), 1),
+        ]
         texts.append(" ".join(chosen))
         labels.append(label)
 X = TfidfVectorizer().fit_transform(texts)
@@ -65,12 +69,18 @@ shares = np.zeros((len(confidences), 4))
 right = []
 for i, confidence in enumerate(confidences):
     answers = clf.predict_node(X_test, confidence=confidence)
-    levels = np.where(answers.size == 1, 3, [name.count("/") + 1 if "/" in name or name in ("food", "tools") else 0 for name in answers.names])
+    levels = np.where(
+        answers.size == 1,
+        3,
+        [name.count("/") + 1 if "/" in name or name in ("food", "tools") else 0 for name in answers.names],
+    )
     shares[i] = np.bincount(np.minimum(levels, 3), minlength=4) / len(levels)
     right.append(np.mean(answers.holds(y_test)))
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 left = np.zeros(len(confidences))
-for level, (name, colour) in enumerate(zip(("several groups", "department", "shelf", "product"), ("#e0e0e0", "#cfe3f2", "#56b4e9", "#0072b2"))):
+for level, (name, colour) in enumerate(
+    zip(("several groups", "department", "shelf", "product"), ("#e0e0e0", "#cfe3f2", "#56b4e9", "#0072b2"))
+):
     ax.barh(range(len(confidences)), shares[:, level], left=left, color=colour, label=name, height=0.7)
     left += shares[:, level]
 ax.set_yticks(range(len(confidences)), [f"{c:.0%} asked, {r:.0%} right" for c, r in zip(confidences, right)])

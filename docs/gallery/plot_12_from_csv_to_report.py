@@ -19,7 +19,13 @@ import numpy as np
 
 folder = Path(tempfile.mkdtemp())
 rng = np.random.default_rng(0)
-towns = {"Bath": (900, "stone"), "Hull": (480, "brick"), "Leeds": (620, "brick"), "York": (780, "stone"), "Wick": (400, "render")}
+towns = {
+    "Bath": (900, "stone"),
+    "Hull": (480, "brick"),
+    "Leeds": (620, "brick"),
+    "York": (780, "stone"),
+    "Wick": (400, "render"),
+}
 for name, n in {"train.csv": 1200, "test.csv": 600}.items():
     with (folder / name).open("w", newline="") as file:
         table = csv.writer(file)
@@ -28,7 +34,9 @@ for name, n in {"train.csv": 1200, "test.csv": 600}.items():
             town = str(rng.choice(list(towns)))
             rent, wall = towns[town]
             rooms = rng.integers(1, 6)
-            paid = "" if rng.random() < 0.05 else round(rent * (0.6 + 0.2 * rooms) * rng.lognormal(sigma=0.15))
+            paid = (
+                "" if rng.random() < 0.05 else round(rent * (0.6 + 0.2 * rooms) * rng.lognormal(sigma=0.15))
+            )
             wall = wall if rng.random() < 0.7 else str(rng.choice(["stone", "brick", "render"]))
             table.writerow([paid, rooms, wall, rng.integers(1890, 2020), town])
 print((folder / "train.csv").read_text()[:110])
@@ -37,7 +45,9 @@ print((folder / "train.csv").read_text()[:110])
 def shell(command):
     print("$", command)
     words = [sys.executable, "-m", *command.split()]
-    done = subprocess.run(words, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True)
+    done = subprocess.run(
+        words, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True
+    )
     print(done.stdout)
 
 

@@ -20,7 +20,9 @@ from dichotomies import NestedDichotomyClassifier, load
 rng = np.random.default_rng(0)
 y = np.arange(20_000) % 1000
 X = 2 * rng.normal(size=(1000, 30))[y] + rng.normal(size=(20_000, 30))
-clf = NestedDichotomyClassifier(GaussianNB(), internal_calibration="platt", external_calibration=None, random_state=0)
+clf = NestedDichotomyClassifier(
+    GaussianNB(), internal_calibration="platt", external_calibration=None, random_state=0
+)
 clf.fit(X[:15_000], y[:15_000])
 
 # %%
@@ -28,7 +30,10 @@ clf.fit(X[:15_000], y[:15_000])
 path = Path(tempfile.mkdtemp()) / "thousand.model"
 clf.save(path)
 served = load(path, mmap_mode="r")
-print(f"{path.stat().st_size / 1e6:.1f} MB; the same to the bit:", (served.predict_proba(X[-100:]) == clf.predict_proba(X[-100:])).all())
+print(
+    f"{path.stat().st_size / 1e6:.1f} MB; the same to the bit:",
+    (served.predict_proba(X[-100:]) == clf.predict_proba(X[-100:])).all(),
+)
 
 # %%
 # A request asks for the five most probable classes of one row. The search looks only into nodes that can hold one of them.

@@ -1,7 +1,8 @@
 """Inventories of other projects' documentation, small and local, so that the site is built offline.
 
-Sphinx links a name to another site by that site's ``objects.inv``. Those of scikit-learn, numpy and scipy have tens of
-thousands of entries; the names that this site mentions are listed here, and written in the same format.
+Sphinx links a name to another site by that site's ``objects.inv``. Those of scikit-learn, numpy and scipy
+have tens of thousands of entries; the names that this site mentions are listed here, and written in the same
+format.
 """
 
 from __future__ import annotations
@@ -62,12 +63,14 @@ INVENTORIES = (
                 sklearn.calibration.CalibratedClassifierCV sklearn.calibration.CalibrationDisplay
                 sklearn.ensemble.AdaBoostClassifier sklearn.ensemble.HistGradientBoostingClassifier
                 sklearn.ensemble.RandomForestClassifier sklearn.frozen.FrozenEstimator
-                sklearn.feature_extraction.text.TfidfVectorizer sklearn.feature_extraction.text.TfidfTransformer
+                sklearn.feature_extraction.text.TfidfVectorizer
+                sklearn.feature_extraction.text.TfidfTransformer
                 sklearn.isotonic.IsotonicRegression sklearn.linear_model.LogisticRegression
                 sklearn.linear_model.RidgeClassifier sklearn.linear_model.SGDClassifier
                 sklearn.model_selection.GridSearchCV sklearn.model_selection.GroupKFold
-                sklearn.naive_bayes.BernoulliNB sklearn.naive_bayes.ComplementNB sklearn.naive_bayes.GaussianNB
-                sklearn.naive_bayes.MultinomialNB sklearn.neural_network.MLPClassifier
+                sklearn.naive_bayes.BernoulliNB sklearn.naive_bayes.ComplementNB
+                sklearn.naive_bayes.GaussianNB sklearn.naive_bayes.MultinomialNB
+                sklearn.neural_network.MLPClassifier
                 sklearn.pipeline.Pipeline sklearn.preprocessing.StandardScaler
                 sklearn.preprocessing.MaxAbsScaler sklearn.svm.LinearSVC sklearn.svm.SVC
                 sklearn.tree.DecisionTreeClassifier sklearn.utils.metadata_routing.MetadataRequest
@@ -109,7 +112,7 @@ INVENTORIES = (
         {
             "class": "scipy.sparse.csr_matrix scipy.sparse.csr_array scipy.interpolate.PchipInterpolator",
             "function": """
-                scipy.cluster.hierarchy.linkage scipy.stats.bootstrap scipy.stats.binomtest scipy.special.log_softmax
+                scipy.cluster.hierarchy.linkage scipy.stats.bootstrap scipy.stats.binomtest
             """,
         },
     ),

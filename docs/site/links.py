@@ -31,8 +31,8 @@ class Page(HTMLParser):
 
 def broken_links(site: Path) -> list[str]:
     """Links that lead nowhere, each with the page that has it."""
-    reports = site / "reports"  # self-contained pages of their own, whose links are their scripts' affair
-    pages = {path.resolve(): Page(path) for path in site.rglob("*.html") if reports not in path.parents}
+    others = {site / "reports", site / "_static"}  # pages of their own, and templates of the theme
+    pages = {path.resolve(): Page(path) for path in site.rglob("*.html") if others.isdisjoint(path.parents)}
     found = []
     for path, page in pages.items():
         for link in page.links:
@@ -41,7 +41,9 @@ def broken_links(site: Path) -> list[str]:
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             is_there = target.is_file()
-            if is_there and parts.fragment and target in pages:
+            # Sphinx links source code to the right page, but to one module's anchors only.
+            is_source = "_modules" in path.parts
+            if is_there and parts.fragment and target in pages and not is_source:
                 is_there = unquote(parts.fragment) in pages[target].anchors
             if not is_there:
                 found.append(f"{path.relative_to(site.resolve())}: {link}")

@@ -1,4 +1,4 @@
-"""Links from the code words of the guide to the reference: `NestedDichotomyClassifier` leads to its page.
+"""Links from code words to the reference: `NestedDichotomyClassifier` leads to its page.
 
 The pages are plain Markdown that also reads well in the repository; no markup is needed for a link.
 """
@@ -41,9 +41,7 @@ class NameLinks(SphinxTransform):
     default_priority = 400
 
     def apply(self, **_: Any) -> None:
-        """Replace the literals of pages in Markdown that are not links or headings already."""
-        if not str(self.document["source"]).endswith(".md"):
-            return
+        """Replace the literals that are not links or headings already."""
         known = targets()
         for literal in list(self.document.findall(nodes.literal)):
             match = _NAME.fullmatch(literal.astext())

@@ -38,7 +38,7 @@ class Room:
         return [name for name in self.names() if kind_of(self.value(name)) == kind]
 
 
-#: Modules in the order of the reference. A class that is registered in one of them appears without an edit here.
+#: Modules in the order of the reference; a class that is registered in one appears without an edit here.
 ROOMS = (
     Room("dichotomies", "Estimators and trees", "user-guide"),
     Room("dichotomies.calibrators.binary", "Binary calibrators", "calibration"),

@@ -14,8 +14,8 @@ _INDEX = """
 Reference
 =========
 
-Every public name, generated from the code. The :doc:`user guide </guide>` explains how they are used together,
-the :doc:`gallery </examples/index>` shows them at work.
+Every public name, generated from the code. The :doc:`user guide </guide>` explains how they are used
+together, the :doc:`gallery </examples/index>` shows them at work.
 
 .. toctree::
    :maxdepth: 1

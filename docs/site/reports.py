@@ -48,7 +48,9 @@ def generated() -> Report:
     rng = np.random.default_rng(0)
     n_groups, n_per_group, n_features = 150, 10, 24
     groups = 2.0 * rng.normal(size=(n_groups, n_features))
-    centres = np.repeat(groups, n_per_group, axis=0) + 1.2 * rng.normal(size=(n_groups * n_per_group, n_features))
+    centres = np.repeat(groups, n_per_group, axis=0) + 1.2 * rng.normal(
+        size=(n_groups * n_per_group, n_features)
+    )
     codes = np.arange(12 * len(centres)) % len(centres)
     X = centres[codes] + rng.normal(size=(len(codes), n_features))
     y = np.array([f"group {code // n_per_group:03}/class {code % n_per_group}" for code in codes])

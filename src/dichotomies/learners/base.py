@@ -26,7 +26,7 @@ class Scorer(Protocol):
     """Log-odds at the nodes of a tree."""
 
     def log_odds(self, X: Matrix) -> FloatArray:
-        """Log-odds of going left for each row at each node, shape (n_rows, n_nodes), a fresh array."""
+        """Log-odds of going left for each row of `X` at each node, shape (n_rows, n_nodes), a fresh array."""
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``, shape (n_pairs,)."""
@@ -112,7 +112,7 @@ class Learner(ABC):
     @classmethod
     @abstractmethod
     def recognise(cls, estimator: Any) -> Self:
-        """Return a learner that trains nodes as this estimator would, which is of a class in `trains`.
+        """Return a learner that trains nodes as `estimator` would, which is of a class in `trains`.
 
         Raises
         ------
@@ -127,10 +127,13 @@ class Learner(ABC):
 
     @abstractmethod
     def fit(self, task: NodeTask, context: Context) -> NodeScorer:
-        """Train all nodes of the task on all of its rows."""
+        """Train all nodes of the `task` on all rows, with the workers and random numbers of `context`."""
 
     def cross_fit(self, task: NodeTask, wanted: Wanted, context: Context) -> CrossFitted:
-        """Train all nodes without each fold of ``task.rows``, and on all rows, as far as wanted."""
+        """Train all nodes without each fold of the `task`, and on all rows, as far as `wanted`.
+
+        The `context` is that of `fit`.
+        """
         fold, n_folds = task.rows.fold, task.rows.n_folds
         assert fold is not None
         members = [

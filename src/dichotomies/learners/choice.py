@@ -60,7 +60,7 @@ def _fast(estimator: Any, name: str) -> Learner:
 
 
 def takes_weight(estimator: Any) -> bool:
-    """Return True if an estimator can be fitted with weights; with metadata routing, `fit` finds out."""
+    """Return True if `estimator` can be fitted with weights; with metadata routing, `fit` finds out."""
     if has_fit_parameter(estimator, "sample_weight") or get_config()["enable_metadata_routing"]:
         return True
     passes_on = any(p.kind is p.VAR_KEYWORD for p in signature(estimator.fit).parameters.values())
@@ -68,6 +68,6 @@ def takes_weight(estimator: Any) -> bool:
 
 
 def input_dtypes(estimator: Any) -> list[type]:
-    """Return the types of X that an estimator computes with; X of any other is converted to the first."""
+    """Return the types of X that `estimator` computes with; X of any other is converted to the first."""
     bases = {f"{base.__module__}.{base.__name__}" for base in type(estimator).__mro__}
     return [np.float32] if bases & _SINGLE_PRECISION else [np.float64, np.float32]

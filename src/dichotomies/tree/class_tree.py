@@ -146,12 +146,12 @@ class ClassTree:
 
     @classmethod
     def from_nested(cls, nested: Any, classes: Sequence[Any] | LabelArray | None = None) -> ClassTree:
-        """Build from nested lists or tuples of labels, each a pair."""
+        """Build from `nested` lists or tuples of labels, each a pair; for `classes` see the constructor."""
         return cls(*layout.from_nested(nested), classes)
 
     @classmethod
     def from_edges(cls, edges: Iterable[tuple[Hashable, Hashable]]) -> ClassTree:
-        """Build from ``(parent, child)`` pairs; a node that is never a parent is a leaf and names its class.
+        """Build from `edges` (parent, child); a node that is never a parent is a leaf and names its class.
 
         Examples
         --------
@@ -193,7 +193,7 @@ class ClassTree:
     def from_linkage(
         cls, linkage: npt.ArrayLike, labels: Sequence[Any] | LabelArray | None = None
     ) -> ClassTree:
-        """Build from a matrix made by `scipy.cluster.hierarchy.linkage`.
+        """Build from a `linkage` matrix of scipy over classes with these `labels`.
 
         Examples
         --------
@@ -248,7 +248,7 @@ class ClassTree:
         return int(self.leaf_depth.max())
 
     def path(self, label: Any) -> tuple[IntArray, BoolArray]:
-        """Return the nodes from the root to a class, and a mask that is True where the path goes left.
+        """Return the nodes from the root to the class `label`, and a mask, True where the path goes left.
 
         Examples
         --------
@@ -265,7 +265,7 @@ class ClassTree:
         return nodes, position < self.split[nodes]
 
     def cut(self, depth: int) -> Cut:
-        """Return the frontier at a depth: the nodes at that depth, and the leaves at it or above.
+        """Return the frontier at a `depth`: the nodes at that depth, and the leaves at it or above.
 
         Examples
         --------
@@ -290,7 +290,7 @@ class ClassTree:
         return ClassTree(self.leaf_labels, self.split_depth, classes)
 
     def restrict(self, labels: Iterable[Any]) -> ClassTree:
-        """Return the tree over a subset of the classes; nodes with one empty side are removed.
+        """Return the tree over the classes `labels` only; nodes with one empty side are removed.
 
         Examples
         --------
@@ -339,7 +339,7 @@ class ClassTree:
 
     @classmethod
     def from_saved_parts(cls, classes: LabelArray, leaf_order: IntArray, split_depth: IntArray) -> ClassTree:
-        """Restore a tree from saved parts, which are validated."""
+        """Restore a tree from `classes`, `leaf_order` and `split_depth`, which are validated."""
         names = {"n_classes": len(classes)}
         check_value(Array("integer", "n_classes", within=(0, "n_classes")), leaf_order, "leaf_order", names)
         check_value(Array("integer", (1, "n_classes", -1)), split_depth, "split_depth", names)

@@ -103,7 +103,7 @@ class HistAdaBoostClassifier(HistBoostClassifier):
         n_rows: FloatArray,
         is_categorical: BoolArray,  # noqa: ARG002 - as all
     ) -> AdaBoosting:
-        """Return the parameters as kernels take them."""
+        """Return the parameters as kernels take them, for `n_rows`; `is_categorical` marks features."""
         ones = np.ones(len(n_rows), dtype=np.intp)
         return AdaBoosting(
             criterion=Gini(float(np.finfo(np.float64).eps)),  # as in scikit-learn
