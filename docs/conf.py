@@ -99,6 +99,10 @@ html_theme_options = {
     "logo": {"text": "dichotomies"},
     "github_url": _REPOSITORY,
     "show_toc_level": 2,
+    "secondary_sidebar_items": {  # none beside wide tables
+        "**": ["page-toc"],
+        **{page: [] for page in ("index", "choosing", "comparison", "study", "reproduction", "benchmarks/*")},
+    },
     "navigation_with_keys": False,
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
