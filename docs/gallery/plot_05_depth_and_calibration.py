@@ -33,10 +33,10 @@ clf = NestedDichotomyClassifier(
     random_state=0,
 )
 model = make_pipeline(StandardScaler(), clf).fit(X_train, y_train)
-cuts = depth_cuts(model, X_test, y_test)
-for depth, groups, before, after in list(
-    zip(cuts.depths, cuts.n_groups, cuts.before.ece_top_label, cuts.after.ece_top_label)
-)[::3]:
+cuts = depth_cuts(model, X_test, y_test, depths=[1, 2, 4, 6, 9, 12])
+for depth, groups, before, after in zip(
+    cuts.depths, cuts.n_groups, cuts.before.ece_top_label, cuts.after.ece_top_label
+):
     print(f"depth {depth:2}: {groups:3} groups, ECE {before:.3f} before and {after:.3f} after calibration")
 
 # %%
@@ -44,4 +44,4 @@ for depth, groups, before, after in list(
 # the classes mends the bottom, at some cost near the top.
 from dichotomies.plots import DepthReliabilityDisplay
 
-DepthReliabilityDisplay.from_estimator(model, X_test, y_test, depths=[1, 2, 4, 6, 9, 12])
+DepthReliabilityDisplay(cuts).plot()

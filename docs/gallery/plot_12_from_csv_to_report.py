@@ -78,5 +78,6 @@ shell("dichotomies predict town.model test.csv --all --output all.csv --quiet")
 with (folder / "all.csv").open() as file:
     header, *lines = csv.reader(file)
 proba = np.array([[float(cell) for cell in line[1:]] for line in lines])
+proba /= proba.sum(axis=1, keepdims=True)  # CSV files have six digits
 ReliabilityDisplay.from_predictions(truth, proba, labels=sorted(towns), name="towns")
 plt.show()

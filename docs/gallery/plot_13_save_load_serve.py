@@ -19,7 +19,7 @@ from dichotomies import NestedDichotomyClassifier, load
 
 rng = np.random.default_rng(0)
 y = np.arange(20_000) % 1000
-X = 2 * rng.normal(size=(1000, 30))[y] + rng.normal(size=(20_000, 30))
+X = 4 * rng.normal(size=(1000, 30))[y] + rng.normal(size=(20_000, 30))
 clf = NestedDichotomyClassifier(
     GaussianNB(), internal_calibration="platt", external_calibration=None, random_state=0
 )

@@ -55,8 +55,10 @@ def generated() -> Report:
     X = centres[codes] + rng.normal(size=(len(codes), n_features))
     y = np.array([f"group {code // n_per_group:03}/class {code % n_per_group}" for code in codes])
     train = np.arange(len(y)) < 10 * len(centres)
-    clf = NestedDichotomyClassifier(GaussianNB(), random_state=0).fit(X[train], y[train])
-    return clf.report(X[~train], y[~train])
+    clf = NestedDichotomyClassifier(
+        GaussianNB(), internal_calibration="platt", external_calibration="vector", random_state=0
+    )
+    return clf.fit(X[train], y[train]).report(X[~train], y[~train])
 
 
 REPORTS = {"digits": digits, "intents": intents, "generated": generated}
