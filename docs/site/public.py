@@ -19,7 +19,8 @@ class Room:
     def names(self) -> list[str]:
         """Public names of the module: those it lists, without those that it only repeats."""
         module = import_module(self.module)
-        listed = module.__all__ if self.module == "dichotomies" else dir(module)
+        has_registry = "__dir__" in vars(module) and self.module != "dichotomies"
+        listed = dir(module) if has_registry else module.__all__
         return sorted(
             (name for name in listed if not name.startswith("_") and self._is_at_home(name)), key=str.lower
         )
