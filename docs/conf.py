@@ -43,7 +43,7 @@ suppress_warnings = ["toc.not_included", "config.cache"]  # a page that is in no
 nitpicky = False
 
 # Pages: Markdown as in the repository. Links to its other files lead to the repository.
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -83,7 +83,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "download_all_examples": False,
     "image_srcset": ["2x"],
-    "plot_gallery": os.environ.get("GALLERY", "True"),
+    "filename_pattern": os.environ.get("GALLERY", "/plot_"),  # GALLERY=plot_03 runs one, GALLERY=- none
 }
 
 # Theme
@@ -101,7 +101,7 @@ html_theme_options = {
     "show_toc_level": 2,
     "secondary_sidebar_items": {  # none beside wide tables
         "**": ["page-toc"],
-        **{page: [] for page in ("index", "choosing", "comparison", "study", "reproduction", "benchmarks/*")},
+        **{page: [] for page in ("index", "choosing", "comparison", "study", "reproduction")},
     },
     "navigation_with_keys": False,
     "navbar_align": "left",
