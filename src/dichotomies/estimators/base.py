@@ -276,7 +276,7 @@ class DichotomyEstimator(
         return self.model_.external
 
     def check_relations(self, names: dict[str, Any]) -> None:  # noqa: ARG002 - as of all savable objects
-        """Raise unless the base learner is one; see `dichotomies.persistence.checks`."""
+        """Raise unless the base learner is one; for `names` see `dichotomies.persistence.checks`."""
         self._accepted()
 
     # ------------------------------------------------------------------ scikit-learn's protocols

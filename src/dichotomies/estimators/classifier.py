@@ -59,7 +59,7 @@ class NestedDichotomyClassifier(DichotomyEstimator):
         Trees that were compared and why one was chosen; None where none were.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen during fit, where `X` was a data frame with such names.
 
     References

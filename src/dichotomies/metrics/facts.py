@@ -130,7 +130,7 @@ class RowFacts:
 
     @classmethod
     def concatenate(cls, parts: Sequence[RowFacts]) -> RowFacts:
-        """Concatenate the rows of all parts."""
+        """Concatenate the rows of all `parts`."""
         if len({part.top_k for part in parts}) != 1:
             raise ValueError("RowFacts can only be concatenated if they have the same top_k.")
         arrays = [field.name for field in fields(cls) if field.name != "top_k"]
@@ -146,11 +146,11 @@ class RowFacts:
         return replace(self, **{name: getattr(self, name)[index] for name in arrays})
 
     def reweighted(self, weight: FloatArray) -> RowFacts:
-        """Return the same rows with other weights."""
+        """Return the same rows with the weights `weight`."""
         return replace(self, weight=weight)
 
     def mean(self, values: npt.ArrayLike) -> float:
-        """Return the weighted mean over the rows; values of rows with weight zero are ignored."""
+        """Return the weighted mean of `values` over the rows; those of rows with weight zero are ignored."""
         weighed = self.weight > 0
         return float(np.average(np.asarray(values)[weighed], weights=self.weight[weighed]))
 

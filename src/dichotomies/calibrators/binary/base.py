@@ -108,14 +108,14 @@ class BinaryCalibrator(BaseEstimator, ABC):
         return Segments(flat, positive, np.array([0, len(flat)]), weights)
 
     def predict_log_odds(self, scores: npt.ArrayLike) -> FloatArray:
-        """Return the calibrated log-odds (n,) of the positive label."""
+        """Return the calibrated log-odds (n,) of the positive label, given `scores` (n,)."""
         check_is_fitted(self, "maps_")
         column = checked_scores(scores).reshape(-1, 1).copy()
         self.maps_.apply(column)
         return as_given(column[:, 0], scores)
 
     def predict_proba(self, scores: npt.ArrayLike) -> FloatArray:
-        """Return the calibrated probabilities (n, 2) of the negative and the positive label."""
+        """Return probabilities (n, 2) of the negative and the positive label, given `scores` (n,)."""
         return both_sides(self.predict_log_odds(scores))
 
 

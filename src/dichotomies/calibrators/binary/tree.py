@@ -150,7 +150,7 @@ class CalibrationTree(BinaryCalibrator):
         return self
 
     def predict_log_odds(self, scores: npt.ArrayLike, X: npt.ArrayLike | None = None) -> FloatArray:
-        """Return the calibrated log-odds (n,) of the positive label; `X` if fitted with features."""
+        """Return the log-odds (n,) of the positive label, given `scores`, and `X` if fitted with it."""
         check_is_fitted(self, "maps_")
         if (X is not None) != (self.n_features_ > 0):
             was = f"with {self.n_features_} features" if self.n_features_ else "without features"
@@ -165,7 +165,7 @@ class CalibrationTree(BinaryCalibrator):
         return as_given(log_odds, scores)
 
     def predict_proba(self, scores: npt.ArrayLike, X: npt.ArrayLike | None = None) -> FloatArray:
-        """Return the calibrated probabilities (n, 2) of the negative and the positive label."""
+        """Return probabilities (n, 2) of both labels, given `scores`, and `X` if fitted with it."""
         return both_sides(self.predict_log_odds(scores, X))
 
     def _leaf_of(self, X: FloatArray) -> IntArray:
@@ -185,7 +185,7 @@ class CalibrationTree(BinaryCalibrator):
         return int(self.max_depth), float(self.min_weight_leaf)
 
     def check_relations(self, names: dict[str, Any]) -> None:
-        """Raise if a node's children do not come after it; see `dichotomies.persistence.checks`."""
+        """Raise if a node's children do not come after it; `names` as in `dichotomies.persistence.checks`."""
         inner = np.flatnonzero(self.feature_ >= 0)
         expect((self.left_[inner] > inner).all(), "children come after their parents")
         expect((self.left_[inner] + 1 < names["n_nodes"]).all(), "nodes have two children")

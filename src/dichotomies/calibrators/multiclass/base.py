@@ -100,7 +100,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         return self.fit_on(_calibration_rows(log_proba, y, sample_weight, classes))
 
     def fit_on(self, rows: CalibrationRows) -> MulticlassCalibrator:
-        """Fit the calibrator to validated rows."""
+        """Fit the calibrator to validated `rows`."""
         self.n_classes_ = rows.shape[1]
         self.n_iter_, self.converged_ = 0, True
         self.fit_rows(rows)
@@ -146,7 +146,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         return out
 
     def predict_proba(self, log_proba: npt.ArrayLike) -> FloatArray:
-        """Return the calibrated probabilities, the exponential of `predict_log_proba`."""
+        """Return the calibrated probabilities: the exponential of `predict_log_proba` of `log_proba`."""
         result = self.predict_log_proba(log_proba)
         return np.exp(result, out=result) if (xp := namespace(result)) is None else xp.exp(result)
 
@@ -173,7 +173,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         return self.fit_on(rows).held_out_on(rows, fold)
 
     def held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
-        """Judge the rows that the calibrator was fitted to, each by a refit without its fold."""
+        """Judge the `rows` that the calibrator was fitted to, each by a refit without its `fold`."""
         found = HeldOut.empty(len(fold))
         for f in np.unique(fold):
             own, others = fold == f, rows.take(fold != f)
@@ -188,7 +188,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         return copy
 
     def check_relations(self, names: dict[str, Any]) -> None:
-        """Raise if one row cannot be calibrated; see `dichotomies.persistence.checks`."""
+        """Raise if one row cannot be calibrated; for `names` see `dichotomies.persistence.checks`."""
         if names["n_classes"] <= _TRIED_CLASSES:
             with np.errstate(all="ignore"):
                 answer = self.predict_log_proba(np.zeros((1, self.n_classes_)))
@@ -196,7 +196,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
 
     @abstractmethod
     def fit_rows(self, rows: CalibrationRows) -> None:
-        """Set the fitted attributes, and `n_iter_` and `converged_` for iterative fits."""
+        """Set the attributes fitted to `rows`, and `n_iter_` and `converged_` for iterative fits."""
 
     def slope_and_bias(self) -> tuple[FloatArray, FloatArray] | None:
         """Return w and b (n_classes,) if the probabilities are proportional to ``exp(w log p + b)``."""
