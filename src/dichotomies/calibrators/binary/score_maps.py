@@ -155,7 +155,7 @@ class ScoreMaps:
         """Return the calibrated log-odds (n,) of the scores in `segments`; segment k belongs to map k."""
         if len(segments) != len(self):
             raise ValueError(f"There are {len(self)} maps, but {len(segments)} segments.")
-        if self._is_affine:
+        if self.is_affine:
             slope, intercept = np.repeat(self.parameters[:, :2].T, np.diff(segments.offsets), axis=1)
             return np.asarray(slope * segments.scores + intercept)
         out = segments.scores.copy()

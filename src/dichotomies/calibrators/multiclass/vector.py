@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import clone
 
 from dichotomies._common.array_api import like, log_softmax
-from dichotomies.calibrators.multiclass._device import log_odds as log_odds_on
 from dichotomies.calibrators.multiclass._bend import Bend, best_bend
+from dichotomies.calibrators.multiclass._device import log_odds as log_odds_on
 from dichotomies.calibrators.multiclass._likelihood import (
     DOUBLE_UP_TO,
     BestScale,
