@@ -20,6 +20,7 @@ from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import GivenScores
 from dichotomies.rows.folds import stratified
 from dichotomies.training.external import NONE, Calibration, Unseen, name_of, out_of_fold_log_proba
+from dichotomies.training.memory import most_calibration_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -84,6 +85,7 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
         The nodes of all trees, with members and out-of-fold scores.
     """
     most = max(_MOST_PAIRS // forest.n_classes, _FEWEST_ROWS)
+    most = min(most, most_calibration_rows(plan, forest, rows))
     sample = stratified(rows.codes, np.arange(len(rows)), most, rng)
     scores = _RawScores(plan, forest, rows, crossed, sample)
     inside, outside = _candidates(plan, rows)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -116,6 +116,8 @@ class CalibrationRows:
     precision.
     """
 
+    is_on_device: ClassVar[bool] = False
+
     raw: RealArray
     codes: IntArray
     weight: FloatArray
@@ -193,6 +195,19 @@ class CalibrationRows:
         squares = np.bincount(self.codes, self.weight * self.own**2, self.raw.shape[1])
         return np.array([squares, self.own_sums, self.class_weight])
 
+    def is_separated(self) -> bool:
+        """Return True if every row's true class is the most probable one."""
+        for few in row_blocks(*self.shape):
+            counts = self.weight[few] > 0
+            if (self.block(few).max(axis=1) > self.own[few])[counts].any():
+                return False
+        return True
+
+    def weight_below(self, lowest: float) -> float:
+        """Total weight of all entries below a log-probability."""
+        parts = row_blocks(*self.shape)
+        return sum(float(self.weight[few] @ (self.block(few) < lowest).sum(axis=1)) for few in parts)
+
     @property
     def total_weight(self) -> float:
         """Sum of all weights; the number of rows if unweighted."""
@@ -203,12 +218,15 @@ class CalibrationRows:
 class Likelihood:
     """Negative log-likelihood of some rows, as a function of a scale and a bias per class."""
 
-    rows: CalibrationRows
+    rows: Any  # CalibrationRows, or those on a device
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
         n_rows, n_classes = self.rows.shape
         self.single = n_rows * n_classes > DOUBLE_UP_TO
+        if self.rows.is_on_device:
+            self.single, self.noise = self.rows.is_single, 3e-7 if self.rows.is_single else 1e-14
+            return
         self._by_kernel = n_rows * n_classes > PLAIN_UP_TO
         #: Relative rounding error of a value.
         self.noise = 3e-7 if self.single else 1e-14
@@ -231,6 +249,9 @@ class Likelihood:
 
         Without `curvature`, the last three may be left at zero.
         """
+        if self.rows.is_on_device:
+            on_device: tuple[float, FloatArray] = self.rows.class_sums(scale, bias)
+            return on_device
         single = _in_single(scale), _in_single(bias)
 
         def task(rows: slice) -> tuple[float, FloatArray]:
@@ -243,6 +264,9 @@ class Likelihood:
 
     def scale_sums(self, scale: float) -> tuple[float, float, float]:
         """Return the value and its first and second derivative in one common scale, with zero biases."""
+        if self.rows.is_on_device:
+            on_device: tuple[float, float, float] = self.rows.scale_sums(scale)
+            return on_device
         n_classes = self.rows.shape[1]
         single = np.full(n_classes, scale, dtype=np.float32), np.zeros(n_classes, dtype=np.float32)
 
@@ -342,7 +366,7 @@ class BestScale:
 
 def best_scale(likelihood: Likelihood, max_iter: int = 100, tol: float = 1e-11) -> BestScale:
     """Return the maximum-likelihood scale up to a relative error, by Newton's method with bracketing."""
-    separated = _separated(likelihood.rows)
+    separated = likelihood.rows.is_separated()
     smallest = max(1e-6, tol) if likelihood.single else tol
     low, high, scale = _LOWEST, _HIGHEST, 1.0
     for iteration in range(1, max_iter + 1):
@@ -356,15 +380,6 @@ def best_scale(likelihood: Likelihood, max_iter: int = 100, tol: float = 1e-11) 
             return BestScale(best, separated, iteration, converged=True)
         scale = float(newton if low < newton < high else np.sqrt(low * high))
     return BestScale(scale, separated, max_iter, converged=False)
-
-
-def _separated(rows: CalibrationRows) -> bool:
-    """Return True if every row's true class is the most probable one."""
-    for few in row_blocks(*rows.shape):
-        counts = rows.weight[few] > 0
-        if (rows.block(few).max(axis=1) > rows.own[few])[counts].any():
-            return False
-    return True
 
 
 def _in_single(values: FloatArray) -> npt.NDArray[np.float32]:

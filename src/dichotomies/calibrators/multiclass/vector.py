@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import clone
 
+from dichotomies._common.array_api import like, log_softmax
 from dichotomies.calibrators.multiclass._bend import Bend, best_bend
+from dichotomies.calibrators.multiclass._device import log_odds as log_odds_on
 from dichotomies.calibrators.multiclass._likelihood import (
     DOUBLE_UP_TO,
     BestScale,
@@ -32,6 +34,7 @@ _REFIT_STEPS = 2  # toward the optimum of slightly different rows
 class _VectorModel(MulticlassCalibrator):
     """Base of both models: ``softmax(w x + b)`` with x the log-probabilities or log-odds."""
 
+    fits_on_device = True
     on: str
     scale_: FloatArray
     bias_: FloatArray
@@ -43,6 +46,11 @@ class _VectorModel(MulticlassCalibrator):
         x *= self.scale_
         x += self.bias_
         return x
+
+    def device_scores(self, x: Any, xp: Any) -> Any:
+        """Return ``w x + b`` of an array on a device."""
+        x = log_odds_on(x, xp) if self.on == "log_odds" else x
+        return x * like(self.scale_, x, xp) + like(self.bias_, x, xp)
 
     def slope_and_bias(self) -> tuple[FloatArray, FloatArray] | None:
         """Return the scales and biases; None on log-odds."""
@@ -214,6 +222,7 @@ class OddsScaling(VectorScaling):
     array([0.2, 0.2, 0.2])
     """
 
+    fits_on_device = False
     _rounds = 1  # a second changes the NLL of new rows by less than a thousandth
 
     def __init__(
@@ -259,14 +268,16 @@ class OddsScaling(VectorScaling):
     def _finished(self, log_proba: FloatArray) -> FloatArray:
         return self.bend.apply(log_proba)
 
+    def device_scores(self, x: Any, xp: Any) -> Any:
+        """Return `scores` of an array on a device."""
+        log_proba = log_softmax(super().device_scores(xp.clip(x, self.floor_, None), xp), xp)
+        return self.bend.exponent * log_proba + self.bend.sharpness * xp.exp(log_proba)
+
 
 def _supported_floor(rows: CalibrationRows) -> float:
     """Return the lower bound of log-probabilities that the rows give evidence for."""
     lowest = float(rows.own[rows.weight > 0].min(initial=0.0))
-    n_below = sum(
-        float(rows.weight[part] @ (rows.block(part) < lowest).sum(axis=1)) for part in row_blocks(*rows.shape)
-    )
-    return min(lowest, -float(np.log(n_below + 1)))
+    return min(lowest, -float(np.log(rows.weight_below(lowest) + 1)))
 
 
 def _all_free(likelihood: Likelihood) -> ScalingObjective:
