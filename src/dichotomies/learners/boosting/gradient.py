@@ -90,7 +90,7 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         Number of trees; fewer than `n_estimators` if no further split lowers the loss.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen during fit, if `X` was a data frame with string column names.
 
     References
@@ -169,7 +169,7 @@ class HistGradientBoostClassifier(HistBoostClassifier):
             )
 
     def boosting_parameters(self, n_rows: FloatArray, is_categorical: BoolArray) -> GradientBoosting:
-        """Return the parameters as kernels take them."""
+        """Return the parameters as kernels take them, for `n_rows`; `is_categorical` marks features."""
         auto, ones = by_rows(n_rows, len(is_categorical)), np.ones(len(n_rows), dtype=np.intp)
         given = {name: self._given(name, value) for name, value in auto.items()}
         depth = 255 if self.max_depth is None else min(self.max_depth, 255)
@@ -189,11 +189,11 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         )
 
     def frame_categories(self, X: Any) -> FrameCategories | None:
-        """Find the categorical columns of a data frame."""
+        """Find the categorical columns of a data frame `X`."""
         return FrameCategories.of(X, self.categorical_features)
 
     def is_categorical(self, n_features: int) -> BoolArray:
-        """Mark the features that are categories; in a data frame they are numbers already."""
+        """Mark which of `n_features` are categories; in a data frame they are numbers already."""
         mask = np.zeros(n_features, dtype=np.bool_)
         if self.categorical_features is not None and not isinstance(self.categorical_features, str):
             mask[positions(self.categorical_features, n_features)] = True
