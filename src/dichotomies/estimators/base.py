@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies._common.array_api import namespace, to_host
 from dichotomies._common.blas import ONE_BLAS_THREAD
 from dichotomies._common.doc_links import documented
 from dichotomies._common.memory import LIMIT
@@ -24,6 +25,7 @@ from dichotomies._kernels.compile import training
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.estimators.validated_input import ValidatedInput
 from dichotomies.inference.conformal import ConformalRows
+from dichotomies.inference.device import device_log_proba
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners.frames import FrameCategories, FrameColumns
 from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
@@ -95,6 +97,7 @@ class DichotomyEstimator(
         -------
         self
         """
+        X, y, sample_weight = to_host(X), to_host(y), to_host(sample_weight)
         before, limit = self.__dict__.copy(), LIMIT.set(None)
         try:
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
@@ -174,6 +177,9 @@ class DichotomyEstimator(
         ndarray of shape (n_rows, n_classes)
             Columns in the order of `classes_`.
         """
+        if (xp := namespace(X)) is not None:
+            on_device: FloatArray = device_log_proba(self.model_, self.checked_on_device(X, xp), xp)
+            return on_device
         X = self.validated_rows(X)
         return self.model_.predict_log_proba(X, self.n_jobs)
 
@@ -190,7 +196,7 @@ class DichotomyEstimator(
             Columns in the order of `classes_`.
         """
         log_proba = self.predict_log_proba(X)
-        return np.exp(log_proba, out=log_proba)
+        return np.exp(log_proba, out=log_proba) if (xp := namespace(X)) is None else xp.exp(log_proba)
 
     def predict(self, X: Matrix) -> LabelArray:
         """The most probable class of each row.
@@ -203,6 +209,9 @@ class DichotomyEstimator(
         -------
         ndarray of shape (n_rows,)
         """
+        if (xp := namespace(X)) is not None:
+            on_host: LabelArray = self.classes_[to_host(xp.argmax(self.predict_log_proba(X), axis=1))]
+            return on_host
         X = self.validated_rows(X)
         labels: LabelArray = self.classes_[self.model_.most_probable(X, self.n_jobs)]
         return labels
@@ -267,7 +276,7 @@ class DichotomyEstimator(
         return self.model_.external
 
     def check_relations(self, names: dict[str, Any]) -> None:  # noqa: ARG002 - as of all savable objects
-        """Raise unless the base learner is one; see `dichotomies.persistence.checks`."""
+        """Raise unless the base learner is one; for `names` see `dichotomies.persistence.checks`."""
         self._accepted()
 
     # ------------------------------------------------------------------ scikit-learn's protocols

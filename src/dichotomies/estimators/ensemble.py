@@ -57,7 +57,7 @@ class NestedDichotomyEnsemble(EnsembleParameters, DichotomyEstimator):
         Out-of-fold NLL of every candidate for it, by name.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen during fit, where `X` was a data frame with such names.
 
     References

@@ -141,6 +141,25 @@ class ValidatedInput(TreeParameters):
         check_magnitude(X)
         return X
 
+    def checked_on_device(self, X: Any, xp: Any) -> Any:
+        """Check rows of another array library that are predicted on their device.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+        xp : namespace of the array
+        """
+        check_is_fitted(self)
+        if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X must have shape (n_rows, {self.n_features_in_}), with at least one row; "
+                f"got shape {tuple(X.shape)}."
+            )
+        X = X if xp.isdtype(X.dtype, "real floating") else xp.astype(X, xp.float32)
+        if not bool(xp.all(xp.isfinite(X))):
+            raise ValueError("X has NaN or infinite values.")
+        return X
+
     def _is_valid(self, X: Matrix, accepted: dict[str, Any]) -> bool:
         """True if `validate_data` would return these rows as they are; it takes longer than most searches."""
         if hasattr(self, "feature_names_in_") or getattr(X, "shape", None) is None or len(X.shape) != 2:
