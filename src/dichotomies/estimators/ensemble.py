@@ -32,6 +32,8 @@ class NestedDichotomyEnsemble(EnsembleParameters, DichotomyEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
+    class_count_ : ndarray of shape (n_classes,)
+        Number of training rows of each class.
     trees_ : list of ClassTree
         The trees over `classes_`.
     n_different_nodes_ : int

@@ -100,6 +100,9 @@ class Learner(ABC):
     #: scikit-learn are saved by their parameters; classes derived from them are left to the clones.
     trains: ClassVar[Mapping[str, type]] = {}
 
+    #: True if it is taken only where it is named.
+    only_by_name = False
+
     #: True if scores are log-odds; False if they are of any scale.
     gives_probabilities = True
 
@@ -113,7 +116,7 @@ class Learner(ABC):
     is_quick = False
 
     def __init_subclass__(cls) -> None:
-        for kind in cls.trains.values():
+        for kind in cls.__dict__.get("trains", {}).values():  # those inherited are declared already
             if kind.__module__.startswith("sklearn."):
                 savable(f"sklearn/{kind.__name__}", Parameters())(kind)
 
@@ -214,7 +217,7 @@ def choose(estimator: Any, name: str = "auto", *, calibrated: bool = False) -> L
 def _fast(estimator: Any, name: str) -> Learner:
     kind, trained = type(estimator), []
     for learner in LEARNERS.each() if name == "auto" else [LEARNERS.get(name)]:
-        if kind in learner.trains.values():
+        if kind in learner.trains.values() and not (name == "auto" and learner.only_by_name):
             chosen: Learner = learner.recognise(estimator)
             return chosen
         trained += [each.__name__ for each in learner.trains.values()]

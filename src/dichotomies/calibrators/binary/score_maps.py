@@ -144,7 +144,7 @@ class ScoreMaps:
             raise ValueError(f"Scores must have a column for each of {len(self)} maps; got {scores.shape}.")
         if scores.dtype != np.float64 or not scores.flags.c_contiguous:
             raise ValueError("Scores are replaced in place, so they must be float64 and C-contiguous.")
-        if self._is_affine:
+        if self.is_affine:
             np.clip(scores, -FARTHEST, FARTHEST, out=scores)
             scores *= self.parameters[:, 0]
             scores += self.parameters[:, 1]
@@ -155,6 +155,9 @@ class ScoreMaps:
         """Return the calibrated log-odds (n,) of the scores in `segments`; segment k belongs to map k."""
         if len(segments) != len(self):
             raise ValueError(f"There are {len(self)} maps, but {len(segments)} segments.")
+        if self.is_affine:
+            slope, intercept = np.repeat(self.parameters[:, :2].T, np.diff(segments.offsets), axis=1)
+            return np.asarray(slope * segments.scores + intercept)
         out = segments.scores.copy()
         apply_to_segments.when(self._is_small(segments.longest, len(out)))(*self.flat, segments.offsets, out)
         return out
@@ -205,7 +208,7 @@ class ScoreMaps:
         expect((n_knots[self.kinds == QUADRATIC] == 2).all(), "parabolas have two ends")
 
     @cached_property
-    def _is_affine(self) -> bool:
+    def is_affine(self) -> bool:
         """True if all maps are ``a s + b``."""
         return bool((self.kinds == AFFINE).all())
 

@@ -47,13 +47,13 @@ class HistGradientBoostClassifier(HistBoostClassifier):
     Parameters
     ----------
     n_estimators : int or "auto", default="auto"
-        Number of trees; "auto" is ``15 * log2(n_rows) - 10``, from 20 to 250.
+        Number of trees; "auto" is ``8 * log2(n_rows) - 4``, from 12 to 130.
     max_leaf_nodes : int, None or "auto", default="auto"
         Maximum number of leaves of a tree, at most 256; None for no limit but `max_depth`; "auto" is
-        ``n_rows / 256``, from 8 to 127.
+        ``n_rows / 128``, from 8 to 127.
     max_depth : int or None, default=None
         Maximum depth of a tree; at most 8 without `max_leaf_nodes`.
-    learning_rate : float, default=0.2
+    learning_rate : float, default=0.35
         Shrinkage: factor of the value of every leaf.
     l2_regularization : float, default=0.3
         Added to the Hessian of every leaf.
@@ -133,7 +133,7 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         *,
         max_leaf_nodes: int | str | None = "auto",
         max_depth: int | None = None,
-        learning_rate: float = 0.2,
+        learning_rate: float = 0.35,
         l2_regularization: float = 0.3,
         min_samples_leaf: int = 1,
         min_child_weight: float = 0.01,
