@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from html import escape
 from numbers import Integral
@@ -20,6 +21,7 @@ from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._kernels.compile import training
 from dichotomies.estimators.frames import FrameColumns
 from dichotomies.estimators.partial_answers import PartialAnswers
+from dichotomies.estimators.updates import Updates
 from dichotomies.estimators.validated_input import ValidatedInput
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
@@ -28,15 +30,17 @@ from dichotomies.persistence import save
 from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
 from dichotomies.training import expected_time
 from dichotomies.training.choice import Calibration
+from dichotomies.training.drift import Drift
 from dichotomies.training.growing import grow
 from dichotomies.training.judging import LearnerJudge
+from dichotomies.training.kept_rows import KeptRows
 from dichotomies.training.learner_choice import choose_learner
 from dichotomies.training.parameters import TreeParameters
 from dichotomies.training.train import train
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -63,9 +67,11 @@ if TYPE_CHECKING:
     conformal_=Optional(Part(ConformalRows, "n_classes"), may_be_missing=True),
     n_jobs=Optional(Integral),
     categories_=Optional(Part(FrameCategories, "n_features"), may_be_missing=True),
+    kept_rows_=Optional(Part(KeptRows, "n_features", "n_classes"), may_be_missing=True),
+    drift_=Optional(Part(Drift), may_be_missing=True),
 )
 class DichotomyEstimator(
-    PartialAnswers, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ValidatedInput, TreeParameters
+    PartialAnswers, Updates, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ValidatedInput, TreeParameters
 ):
     """Base class of the classifiers made of nested dichotomies.
 
@@ -94,17 +100,23 @@ class DichotomyEstimator(
         -------
         self
         """
+        with self._whole():
+            return self._fit(X, y, sample_weight)
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Training as a whole or not at all: if it fails, what was fitted before stays as it was."""
         before = self.__dict__.copy()
         try:
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
             with ONE_BLAS_THREAD, training():
-                return self._fit(X, y, sample_weight)
-        except BaseException:  # what was fitted before stays as it was
+                yield
+        except BaseException:
             self.__dict__ = before
             raise
 
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
-        for name in ("estimator_", "learner_nll_", "conformal_"):  # of an earlier fit
+        for name in ("estimator_", "learner_nll_", "conformal_", "kept_rows_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         plan, X = self._planned(X)
         rows = self._validated(X, y, sample_weight)
@@ -128,9 +140,12 @@ class DichotomyEstimator(
         if context.verbose and self.structure_:
             say(self.structure_)
         Bar.stage(TRAINING)
-        self.model_, self.calibration_, conformal = train(plan, forest, node_rows, context)
+        self.model_, self.calibration_, conformal, kept = train(plan, forest, node_rows, context)
         if conformal is not None:
             self.conformal_ = conformal
+        if kept is not None:
+            self.kept_rows_ = kept
+        self.drift_ = Drift(0, len(rows), 0, 0, 0, np.zeros(forest.n_different, dtype=bool))
         if context.verbose:
             say(f"calibration: {self.calibration_}")
         return described

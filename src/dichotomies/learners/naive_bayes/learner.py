@@ -19,6 +19,8 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Part
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.base import NodeScorer
@@ -146,6 +148,12 @@ class Binarised:
 
     rule: Smoothing
     scorer: NodeScorer
+
+    @classmethod
+    def gathered(cls, parts: Sequence[Binarised], nodes: IntArray) -> Binarised:
+        """Take nodes of several parts, which are numbered one after the other."""
+        kind: Any = type(parts[0].scorer)
+        return cls(parts[0].rule, kind.gathered([part.scorer for part in parts], nodes))
 
     @property
     def is_trained(self) -> BoolArray:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.gathering import take_segments
 from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.naive_bayes.class_counts import sum_active
 from dichotomies._kernels.naive_bayes.sparse_models import SparseRows
 from dichotomies._kernels.naive_bayes.sparse_sides import Counts
 from dichotomies.learners.naive_bayes.bottom_up import BottomUpPass, RequestedOutputs
-from dichotomies.learners.naive_bayes.groups import take_segments
 
 if TYPE_CHECKING:
     from dichotomies._common.parallel import Context

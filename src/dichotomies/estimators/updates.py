@@ -1,0 +1,177 @@
+"""Models that change after they were fitted: more rows, more classes, fewer classes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from dichotomies._common.labels import plain_labels
+from dichotomies._common.parallel import Context
+from dichotomies._common.weights import row_weights
+from dichotomies.inference.conditioning import conditioned
+from dichotomies.rows import Rows
+from dichotomies.training.drift import Drift
+from dichotomies.training.updating import Update, settled
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._common.typing import LabelArray, Matrix
+    from dichotomies.inference.fitted import FittedForest
+    from dichotomies.training.choice import Calibration
+    from dichotomies.training.kept_rows import KeptRows
+    from dichotomies.training.plan import Plan
+    from dichotomies.training.updating import Updated
+
+
+class Updates:
+    """Mixin of the estimators: methods that change a fitted model without fitting it anew.
+
+    Attributes
+    ----------
+    kept_rows_ : KeptRows
+        Rows kept for updates; absent without `keep_rows`.
+    """
+
+    classes_: LabelArray
+    n_features_in_: int
+    model_: FittedForest
+    calibration_: Calibration
+    kept_rows_: KeptRows
+    random_state: Any
+    n_jobs: int | None
+    verbose: bool | int
+    validated_rows: Any
+    _nodes_get_weight: Any
+    _whole: Any
+    _plan_as_fitted: Any
+
+    def update(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Add rows, of known classes and of new ones; only nodes above these classes are trained.
+
+        The classifier must have been fitted with `keep_rows`: a node is trained on the rows of all classes
+        below it. A new class is placed where its rows end up in the tree, beside a class or a group of them.
+        All other nodes stay as they are, bit for bit. Calibrators of the nodes trained are fitted on folds, as
+        `fit` does; the external calibrator is fitted again, to out-of-fold scores that the model keeps.
+        `drift_` says how much has changed since the fit.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+            New rows only.
+        y : array of shape (n_rows,)
+            Their labels, known or new.
+        sample_weight : array of shape (n_rows,), optional
+            Their weights.
+
+        Returns
+        -------
+        self
+        """
+        plan, kept = self._plan_of_update(), self.kept_rows_
+        rows = self._new_rows(X, y, sample_weight)
+        known = np.flatnonzero(np.isin(rows.classes, self.classes_)[rows.codes])
+        codes, nll = np.searchsorted(self.classes_, rows.classes[rows.codes[known]]), None
+        if len(known):
+            log_proba = self.model_.predict_log_proba(rows.features_of(known), self.n_jobs)
+            nll = float(-log_proba[np.arange(len(known)), codes].mean())
+        with self._whole():
+            context = self._context()
+            updated = Update.adding(plan, self.model_, kept, rows, context).run(context)
+            self._take(updated, n_rows=len(rows), n_added=rows.n_classes - len(self.classes_), before=nll)
+        return self
+
+    def forget_class(self, labels: Any) -> Self:
+        """Remove classes.
+
+        With rows that were kept, those of the classes are dropped and the nodes above them are trained again;
+        the sibling of a class takes its parent's place. Without any, the probabilities are those of the
+        remaining classes given that it is none of these: exactly the same, renormalised. An ensemble is then a
+        single tree of these probabilities.
+
+        Parameters
+        ----------
+        labels : label or array of labels
+            At least two classes must be left.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        gone = np.unique(np.atleast_1d(np.asarray(labels)))
+        unknown = gone[~np.isin(gone, self.classes_)]
+        if len(unknown):
+            raise ValueError(f"{unknown.tolist()[0]!r} is not a class of this model.")
+        if len(self.classes_) - len(gone) < 2:
+            raise ValueError(f"At least two classes must be left, but of {len(self.classes_)} {len(gone)} are to be forgotten.")
+        with self._whole():
+            if hasattr(self, "kept_rows_"):
+                given = self._plan_of_update(), self.model_, self.kept_rows_, gone, self.n_features_in_
+                self._take(Update.forgetting(*given).run(self._context()), n_forgotten=len(gone))
+            else:
+                self._forget_rows_of_sets()
+                model = conditioned(self.model_, gone)
+                self.drift_ = self._drifted(np.full(model.forest.n_different, -1), n_forgotten=len(gone))
+                self.model_, self.classes_ = model, model.tree.classes
+        return self
+
+    def _plan_of_update(self) -> Plan:
+        check_is_fitted(self)
+        if not hasattr(self, "kept_rows_"):
+            raise ValueError(
+                "Nodes are trained on the rows of all classes below them, but this classifier has kept none: "
+                'fit it with keep_rows="all", or with the number of rows to keep.'
+            )
+        plan: Plan = settled(self._plan_as_fitted(), self.calibration_)
+        return plan
+
+    def _new_rows(self, X: Matrix, y: Any, sample_weight: Any) -> Rows:
+        """Check new rows; their classes are those of the model and new ones."""
+        X, labels = self.validated_rows(X), plain_labels(y)
+        if labels.shape != (X.shape[0],):
+            raise ValueError(f"X has {X.shape[0]} rows, but y has shape {labels.shape}.")
+        texts = "US"
+        if (labels.dtype.kind in texts) != (self.classes_.dtype.kind in texts):
+            raise TypeError(
+                f"The classes of this model are like {self.classes_[0]!r}, but y has labels like {labels[0]!r}."
+            )
+        classes = np.union1d(self.classes_, labels)
+        weight = None if sample_weight is None else row_weights(sample_weight, X.shape[0])
+        weight = weight if self._nodes_get_weight(weight) else None
+        return Rows(X, np.searchsorted(classes, labels), classes, weight)
+
+    def _context(self) -> Context:
+        return Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
+
+    def _take(self, updated: Updated, *, before: float | None = None, **counts: int) -> None:
+        """Replace what was fitted."""
+        self._forget_rows_of_sets()
+        drift = self._drifted(updated.source, **counts)
+        self.drift_ = replace(drift, nll_before=before, nll_after=updated.nll)
+        self.model_, self.kept_rows_ = updated.model, updated.kept
+        self.classes_ = updated.model.tree.classes
+        if updated.conformal is not None:
+            self.conformal_ = updated.conformal
+
+    def _forget_rows_of_sets(self) -> None:
+        """Drop the evaluated rows that prediction sets are computed from: they are of the model before."""
+        self.__dict__.pop("conformal_", None)
+
+    def _drifted(self, source: Any, *, n_rows: int = 0, n_added: int = 0, n_forgotten: int = 0) -> Drift:
+        before: Drift = self.drift_
+        is_old = source >= 0
+        is_retrained = np.ones(len(source), dtype=bool)
+        is_retrained[is_old] = before.is_retrained[source[is_old]]
+        return Drift(
+            before.n_updates + 1,
+            before.n_rows_fitted,
+            before.n_rows_added + n_rows,
+            before.n_classes_added + n_added,
+            before.n_classes_forgotten + n_forgotten,
+            is_retrained,
+        )
