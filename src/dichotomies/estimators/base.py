@@ -26,6 +26,7 @@ from dichotomies.estimators.validated_input import ValidatedInput
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners.boosting.categories import FrameCategories
+from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
 from dichotomies.persistence import save
 from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
 from dichotomies.training import expected_time
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     n_jobs=Optional(Integral),
     categories_=Optional(Part(FrameCategories, "n_features"), may_be_missing=True),
     kept_rows_=Optional(Part(KeptRows, "n_features", "n_classes"), may_be_missing=True),
+    statistics_=Optional(Part(ClassStatistics, "n_features", "n_classes"), may_be_missing=True),
     drift_=Optional(Part(Drift), may_be_missing=True),
 )
 class DichotomyEstimator(
@@ -116,8 +118,7 @@ class DichotomyEstimator(
             raise
 
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
-        for name in ("estimator_", "learner_nll_", "conformal_", "kept_rows_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
+        self._forget_fit()
         plan, X = self._planned(X)
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
@@ -126,6 +127,11 @@ class DichotomyEstimator(
         with Bar.over("fitting", expected, shown=context.verbose):
             self.learner_ = self._fit_stages(plan, rows, node_rows, context)
         return self
+
+    def _forget_fit(self) -> None:
+        """Remove results of an earlier fit that the next may not have."""
+        for name in ("estimator_", "learner_nll_", "conformal_", "kept_rows_", "statistics_"):
+            self.__dict__.pop(name, None)
 
     def _fit_stages(self, plan: Plan, rows: Rows, node_rows: Rows, context: Context) -> str:
         """Choose the learner, grow, train and calibrate; return a description of the learner."""

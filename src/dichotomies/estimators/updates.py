@@ -15,6 +15,7 @@ from dichotomies._common.weights import row_weights
 from dichotomies.inference.conditioning import conditioned
 from dichotomies.rows import Rows
 from dichotomies.training.drift import Drift
+from dichotomies.training.partial_fitting import Learned, learn, unlearn
 from dichotomies.training.updating import Update, settled
 
 if TYPE_CHECKING:
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 
     from dichotomies._common.typing import LabelArray, Matrix
     from dichotomies.inference.fitted import FittedForest
+    from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
     from dichotomies.training.choice import Calibration
     from dichotomies.training.kept_rows import KeptRows
     from dichotomies.training.plan import Plan
+    from dichotomies.training.train import Trained
     from dichotomies.training.updating import Updated
 
 
@@ -35,6 +38,10 @@ class Updates:
     ----------
     kept_rows_ : KeptRows
         Rows kept for updates; absent without `keep_rows`.
+    statistics_ : ClassStatistics
+        Statistics of the classes; only after `partial_fit`.
+    drift_ : Drift
+        Changes since the fit.
     """
 
     classes_: LabelArray
@@ -42,6 +49,8 @@ class Updates:
     model_: FittedForest
     calibration_: Calibration
     kept_rows_: KeptRows
+    statistics_: ClassStatistics
+    drift_: Drift
     random_state: Any
     n_jobs: int | None
     verbose: bool | int
@@ -49,6 +58,11 @@ class Updates:
     _nodes_get_weight: Any
     _whole: Any
     _plan_as_fitted: Any
+    _planned: Any
+    _validated: Any
+    _forget_fit: Any
+    learner_: str
+    structure_: str | None
 
     def update(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Add rows, of known classes and of new ones; only nodes above these classes are trained.
@@ -72,6 +86,8 @@ class Updates:
         -------
         self
         """
+        if hasattr(self, "statistics_"):
+            return self.partial_fit(X, y, sample_weight=sample_weight)
         plan, kept = self._plan_of_update(), self.kept_rows_
         rows = self._new_rows(X, y, sample_weight)
         known = np.flatnonzero(np.isin(rows.classes, self.classes_)[rows.codes])
@@ -110,7 +126,11 @@ class Updates:
         if len(self.classes_) - len(gone) < 2:
             raise ValueError(f"At least two classes must be left, but of {len(self.classes_)} {len(gone)} are to be forgotten.")
         with self._whole():
-            if hasattr(self, "kept_rows_"):
+            if hasattr(self, "statistics_"):
+                before = Learned(self.model_, self.statistics_, self.kept_rows_)
+                trained, self.statistics_ = unlearn(self._plan_as_fitted(), before, gone, self._context())
+                self._take_batch(trained, before, 0)
+            elif hasattr(self, "kept_rows_"):
                 given = self._plan_of_update(), self.model_, self.kept_rows_, gone, self.n_features_in_
                 self._take(Update.forgetting(*given).run(self._context()), n_forgotten=len(gone))
             else:
@@ -119,6 +139,62 @@ class Updates:
                 self.drift_ = self._drifted(np.full(model.forest.n_different, -1), n_forgotten=len(gone))
                 self.model_, self.classes_ = model, model.tree.classes
         return self
+
+    def partial_fit(
+        self,
+        X: Matrix,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,  # noqa: ARG002 - scikit-learn's convention
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Add a batch of rows to a naive Bayes model, or begin one.
+
+        The nodes are those of a fit on all rows so far with the same tree, because statistics of the classes
+        are kept and added. The trees are grown on the first batch, which should have rows of most classes; a
+        new class is placed as by `update`. Calibrators are fitted, and chosen, on a sample of the rows so far:
+        `keep_rows` of them, 10,000 by default.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+        y : array of shape (n_rows,)
+            Labels; the first batch must have two different ones.
+        classes : array, optional
+            Not needed: new classes may come with any batch.
+        sample_weight : array of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        with self._whole():
+            before = None
+            if hasattr(self, "statistics_"):
+                before = Learned(self.model_, self.statistics_, self.kept_rows_)
+                plan, rows = self._plan_as_fitted(), self._new_rows(X, y, sample_weight)
+            else:
+                plan, X = self._planned(X)
+                rows = self._validated(X, y, sample_weight)
+                self._forget_fit()
+            trained, self.statistics_ = learn(plan, before, rows, self._context())
+            self._take_batch(trained, before, len(rows))
+            self.learner_ = plan.learner.description
+        return self
+
+    def _take_batch(self, trained: Trained, before: Learned | None, n_rows: int) -> None:
+        """Replace what was fitted by the model of one more batch."""
+        n_nodes = trained.model.forest.n_different
+        if before is None:
+            self.drift_ = Drift(0, n_rows, 0, 0, 0, np.zeros(n_nodes, dtype=bool))
+        else:
+            n_more = trained.model.n_classes - before.model.n_classes
+            counts = {"n_rows": n_rows, "n_added": max(0, n_more), "n_forgotten": max(0, -n_more)}
+            self.drift_ = self._drifted(np.full(n_nodes, -1), **counts)
+        self.model_, self.calibration_, conformal, self.kept_rows_ = trained
+        self.classes_, self.structure_ = self.model_.tree.classes, None
+        self._forget_rows_of_sets()
+        if conformal is not None:
+            self.conformal_ = conformal
 
     def _plan_of_update(self) -> Plan:
         check_is_fitted(self)
@@ -132,7 +208,7 @@ class Updates:
 
     def _new_rows(self, X: Matrix, y: Any, sample_weight: Any) -> Rows:
         """Check new rows; their classes are those of the model and new ones."""
-        X, labels = self.validated_rows(X), plain_labels(y)
+        X, labels = self.validated_rows(X), np.asarray(plain_labels(y))
         if labels.shape != (X.shape[0],):
             raise ValueError(f"X has {X.shape[0]} rows, but y has shape {labels.shape}.")
         texts = "US"

@@ -15,7 +15,6 @@ from dichotomies.calibrators.multiclass.auto import AutoCalibration
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import GivenScores, edited
 from dichotomies.rows import NodeTask, Rows
-from dichotomies.rows.folds import fold_of_rows
 from dichotomies.structures import STRUCTURES, GrowingTask
 from dichotomies.training.choice import NONE
 from dichotomies.training.conformal import conformal_scores
@@ -105,31 +104,19 @@ class Update:
             Over all classes, those of the model and new ones.
         """
         known = model.tree.classes
-        old = kept.rows(known, new.n_features)
-        codes = np.concatenate([np.searchsorted(new.classes, known)[old.codes], new.codes])
-        weight = None
-        if old.weight is not None or new.weight is not None:
-            weight = np.concatenate([np.ones(len(each)) if each.weight is None else each.weight for each in (old, new)])
-        fold = None
-        if old.fold is not None:
-            more = fold_of_rows(new.codes, max(2, int(old.fold.max()) + 1), context.rng)
-            fold = np.concatenate([old.fold, more])
-        rows = Rows(_stacked(old.X, new.X), codes, new.classes, weight, fold)
+        if kept.fold is not None:
+            new = new.in_folds(max(2, int(kept.fold.max()) + 1), context.rng)
+        rows = joined_rows(kept, known, new)
         trees = model.forest.trees
         if new.n_classes > len(known):
             trees = placed(model, rows, context.rng)
-        return cls(plan, model, rows, len(old), trees, kept.sample, kept.log_odds)
+        return cls(plan, model, rows, len(kept), trees, kept.sample, kept.log_odds)
 
     @classmethod
     def forgetting(cls, plan: Plan, model: FittedForest, kept: KeptRows, labels: LabelArray, n_features: int) -> Update:
         """Leave out classes and their rows."""
-        known = model.tree.classes
-        classes = known[~np.isin(known, labels)]
-        old = kept.rows(known, n_features)
-        stays = ~np.isin(known, labels)[old.codes]
-        rows = old.take(np.flatnonzero(stays))
-        rows = replace(rows, codes=np.searchsorted(classes, known[rows.codes]), classes=classes)
-        trees = [tree.restrict(classes) for tree in model.forest.trees]
+        rows, stays = without(kept, model.tree.classes, labels, n_features)
+        trees = [tree.restrict(rows.classes) for tree in model.forest.trees]
         scored = stays[kept.sample]
         sample = (np.cumsum(stays) - 1)[kept.sample[scored]]
         return cls(plan, model, rows, len(rows), trees, sample, kept.log_odds[scored])
@@ -196,6 +183,29 @@ class Update:
         given = replace(model, scorer=GivenScores())
         log_proba = given.predict_log_proba(log_odds[new].astype(np.float64))
         return float(-log_proba[np.arange(len(new)), self.rows.codes[sample[new]]].mean())
+
+
+def joined_rows(kept: KeptRows, known: LabelArray, new: Rows) -> Rows:
+    """Rows that were kept, of known classes, and new ones, over the classes of the new ones."""
+    old, weight, fold = kept.rows(known, new.n_features), None, None
+    codes = np.concatenate([np.searchsorted(new.classes, known)[old.codes], new.codes])
+    if old.weight is not None or new.weight is not None:
+        weight = np.concatenate(
+            [np.ones(len(each)) if each.weight is None else each.weight for each in (old, new)]
+        )
+    if old.fold is not None and new.fold is not None:
+        fold = np.concatenate([old.fold, new.fold])
+    return Rows(_stacked(old.X, new.X), codes, new.classes, weight, fold)
+
+
+def without(
+    kept: KeptRows, known: LabelArray, labels: LabelArray, n_features: int
+) -> tuple[Rows, BoolArray]:
+    """Rows that were kept, without those of some classes, and True for the rows that stay."""
+    stays = ~np.isin(known, labels)
+    rows = kept.rows(known, n_features)
+    left = rows.take(np.flatnonzero(stays[rows.codes]))
+    return replace(left, codes=(np.cumsum(stays) - 1)[left.codes], classes=known[stays]), stays[rows.codes]
 
 
 def _stacked(old: Matrix, new: Matrix) -> Matrix:

@@ -1,0 +1,118 @@
+"""`partial_fit`: naive Bayes from statistics of the classes, to which those of each batch of rows are added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.learners import LEARNERS
+from dichotomies.rows import NodeTask
+from dichotomies.rows.folds import fold_count, fold_of_rows
+from dichotomies.training.judging import LearnerJudge
+from dichotomies.training.growing import grow
+from dichotomies.training.kept_rows import KeptRows, unseen_scores
+from dichotomies.training.train import train
+from dichotomies.training.updating import joined_rows, placed, without
+from dichotomies.tree.forest import Forest
+
+if TYPE_CHECKING:
+    from dichotomies._common.parallel import Context
+    from dichotomies._common.typing import LabelArray
+    from dichotomies.inference.fitted import FittedForest
+    from dichotomies.learners.naive_bayes import NaiveBayesLearner
+    from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
+    from dichotomies.rows import Rows
+    from dichotomies.training.plan import Plan
+    from dichotomies.training.train import Trained
+
+#: Rows kept for calibration where `keep_rows` names no number.
+_ROWS_TO_CALIBRATE_ON = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a naive Bayes model needs to learn on: itself, statistics of its classes, rows to calibrate on."""
+
+    model: FittedForest
+    statistics: ClassStatistics
+    kept: KeptRows
+
+
+def learn(plan: Plan, before: Learned | None, new: Rows, context: Context) -> tuple[Trained, ClassStatistics]:
+    """Train a model on the rows before and new ones.
+
+    The trees are grown on the first rows; new classes are placed in them. All nodes are trained from the
+    statistics of all rows, exactly; calibrators are fitted, and chosen, on the rows that are kept.
+
+    Parameters
+    ----------
+    before : Learned or None
+        None to start.
+    new : Rows
+        Over all classes so far and new ones.
+    """
+    learner = naive_bayes(plan)
+    if plan.bootstrap:
+        raise ValueError("partial_fit keeps one set of statistics for all trees; leave bootstrap at False.")
+    new = _in_folds(plan, before, new, context)
+    rows = new if before is None else joined_rows(before.kept, before.model.tree.classes, new)
+    forest = _forest(plan, before, rows, context)
+    statistics = learner.class_statistics(NodeTask(new, forest.trees[0]), context)
+    if before is not None:
+        codes = np.searchsorted(new.classes, before.model.tree.classes)
+        statistics = before.statistics.over(codes, new.n_classes).plus(statistics)
+    return _trained(plan, forest, rows, statistics, context), statistics
+
+
+def unlearn(plan: Plan, before: Learned, labels: LabelArray, context: Context) -> tuple[Trained, ClassStatistics]:
+    """Train a model without the rows of some classes."""
+    known = before.model.tree.classes
+    stays = np.flatnonzero(~np.isin(known, labels))
+    rows = without(before.kept, known, labels, before.statistics.n_features)[0]
+    forest = Forest.of([tree.restrict(known[stays]) for tree in before.model.forest.trees])
+    statistics = before.statistics.taken(stays)
+    return _trained(plan, forest, rows, statistics, context), statistics
+
+
+def _trained(
+    plan: Plan, forest: Forest, rows: Rows, statistics: ClassStatistics, context: Context
+) -> Trained:
+    """Train all nodes from statistics, and calibrate on the rows, or as many as are to be kept."""
+    most, none = plan.keep_rows or _ROWS_TO_CALIBRATE_ON, unseen_scores([], forest.n_different)
+    kept = KeptRows.of(replace(plan, keep_rows=most), rows, none, context.rng)
+    rows = kept.rows(rows.classes, rows.n_features)
+    naive_bayes(plan).preset(NodeTask(rows, forest.trees[0]), statistics)
+    trained = train(replace(plan, keep_rows=0), forest, rows, context)
+    return trained._replace(kept=kept)
+
+
+def naive_bayes(plan: Plan) -> NaiveBayesLearner:
+    """The learner of a plan; raise unless it is naive Bayes."""
+    if not isinstance(plan.learner, LEARNERS.get("naive-bayes")):
+        raise TypeError(
+            "partial_fit needs statistics that can be added, which only naive Bayes has (GaussianNB, "
+            f"MultinomialNB, ComplementNB, BernoulliNB), not {plan.learner.description}; for others, fit with "
+            "keep_rows and call update."
+        )
+    learner: Any = plan.learner
+    return learner
+
+
+def _in_folds(plan: Plan, before: Learned | None, new: Rows, context: Context) -> Rows:
+    """New rows in as many folds as the rows before are."""
+    if not plan.uses_folds:
+        return new
+    if before is not None:
+        return new.in_folds(before.statistics.n_folds, context.rng)
+    cv = fold_count(len(new), new.n_classes, is_quick=True) if plan.cv == "auto" else plan.cv
+    return replace(new, fold=fold_of_rows(new.codes, cv, context.rng))
+
+
+def _forest(plan: Plan, before: Learned | None, rows: Rows, context: Context) -> Forest:
+    if before is None:
+        return grow(plan, rows, LearnerJudge(plan, rows), context.rng)
+    if rows.n_classes == before.model.n_classes:
+        return before.model.forest
+    return Forest.of(placed(before.model, rows, context.rng))
