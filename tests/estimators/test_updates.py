@@ -38,6 +38,10 @@ def rows(digits):
     return few, y[:600]
 
 
+def _classes(tree, node):
+    return tree.leaf_labels[tree.start[node] : tree.stop[node]].tolist()
+
+
 def _split(y):
     return np.flatnonzero(y != NEW), np.flatnonzero(y == NEW)
 
@@ -61,11 +65,9 @@ def test_nodes_above_a_new_class_are_trained_as_afresh_and_all_others_are_untouc
         old_tree = before.forest.trees[t]
         old_log_odds = before.forest.log_odds_of_tree(t, before.scorer.log_odds(X))
         for k in range(tree.n_nodes):
-            classes = set(tree.leaf_labels[tree.start[k] : tree.stop[k]].tolist())
+            classes = _classes(tree, k)
             if NEW not in classes:
-                j = [old_tree.leaf_labels[a:b].tolist() for a, b in zip(old_tree.start, old_tree.stop)].index(
-                    tree.leaf_labels[tree.start[k] : tree.stop[k]].tolist()
-                )
+                j = [_classes(old_tree, j) for j in range(old_tree.n_nodes)].index(classes)
                 np.testing.assert_array_equal(log_odds[:, k], old_log_odds[:, j])
                 n_untouched += 1
     assert n_untouched > 0
@@ -86,7 +88,8 @@ def test_an_updated_model_is_calibrated_and_nearly_as_good_as_a_refit(kind, para
 
 
 @pytest.mark.parametrize(
-    "params", [{}, {"internal_calibration": "platt"}, {"internal_calibration": "platt", "average_folds": True}]
+    "params",
+    [{}, {"internal_calibration": "platt"}, {"internal_calibration": "platt", "average_folds": True}],
 )
 def test_an_updated_model_is_saved_and_goes_on_after_loading(params, rows, tmp_path):
     X, y = rows
@@ -154,7 +157,7 @@ def test_forgetting_without_rows_is_conditioning(kind, params, digits, tmp_path)
     clf.forget_class(3).forget_class([5])
     assert clf.classes_.tolist() == [0, 1, 2, 4, 6, 7, 8, 9]
     np.testing.assert_allclose(clf.predict_proba(X), expected, atol=1e-12)
-    labels, proba = clf.predict_top_k(X, 2)
+    _, proba = clf.predict_top_k(X, 2)
     np.testing.assert_allclose(proba, np.sort(expected, axis=1)[:, :-3:-1], atol=1e-9)
     clf.save(tmp_path / "model")
     np.testing.assert_array_equal(dichotomies.load(tmp_path / "model").predict_proba(X), clf.predict_proba(X))

@@ -73,7 +73,13 @@ if TYPE_CHECKING:
     drift_=Optional(Part(Drift), may_be_missing=True),
 )
 class DichotomyEstimator(
-    PartialAnswers, Updates, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ValidatedInput, TreeParameters
+    PartialAnswers,
+    Updates,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
+    ValidatedInput,
+    TreeParameters,
 ):
     """Base class of the classifiers made of nested dichotomies.
 

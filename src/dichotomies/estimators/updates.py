@@ -68,10 +68,10 @@ class Updates:
         """Add rows, of known classes and of new ones; only nodes above these classes are trained.
 
         The classifier must have been fitted with `keep_rows`: a node is trained on the rows of all classes
-        below it. A new class is placed where its rows end up in the tree, beside a class or a group of them.
-        All other nodes stay as they are, bit for bit. Calibrators of the nodes trained are fitted on folds, as
-        `fit` does; the external calibrator is fitted again, to out-of-fold scores that the model keeps.
-        `drift_` says how much has changed since the fit.
+        below it. A new class becomes the sibling of the class that most of its rows are taken for. All other
+        nodes stay as they are, bit for bit. Calibrators of the nodes trained are fitted on folds, as `fit`
+        does; the external calibrator is fitted again, to out-of-fold scores that the model keeps. `drift_`
+        says how much has changed since the fit.
 
         Parameters
         ----------
@@ -106,8 +106,8 @@ class Updates:
 
         With rows that were kept, those of the classes are dropped and the nodes above them are trained again;
         the sibling of a class takes its parent's place. Without any, the probabilities are those of the
-        remaining classes given that it is none of these: exactly the same, renormalised. An ensemble is then a
-        single tree of these probabilities.
+        other classes, renormalised: exactly those given that it is none of these. An ensemble is then a
+        single tree with these probabilities.
 
         Parameters
         ----------
@@ -124,7 +124,9 @@ class Updates:
         if len(unknown):
             raise ValueError(f"{unknown.tolist()[0]!r} is not a class of this model.")
         if len(self.classes_) - len(gone) < 2:
-            raise ValueError(f"At least two classes must be left, but of {len(self.classes_)} {len(gone)} are to be forgotten.")
+            raise ValueError(
+                f"At least two classes must be left, but {len(gone)} of {len(self.classes_)} are to go."
+            )
         with self._whole():
             if hasattr(self, "statistics_"):
                 before = Learned(self.model_, self.statistics_, self.kept_rows_)
@@ -151,7 +153,7 @@ class Updates:
 
         The nodes are those of a fit on all rows so far with the same tree, because statistics of the classes
         are kept and added. The trees are grown on the first batch, which should have rows of most classes; a
-        new class is placed as by `update`. Calibrators are fitted, and chosen, on a sample of the rows so far:
+        new class is placed as by `update`. Calibrators are chosen and fitted on a sample of the rows so far,
         `keep_rows` of them, 10,000 by default.
 
         Parameters
@@ -214,7 +216,7 @@ class Updates:
         texts = "US"
         if (labels.dtype.kind in texts) != (self.classes_.dtype.kind in texts):
             raise TypeError(
-                f"The classes of this model are like {self.classes_[0]!r}, but y has labels like {labels[0]!r}."
+                f"Classes of this model are like {self.classes_[0]!r}, but y has labels like {labels[0]!r}."
             )
         classes = np.union1d(self.classes_, labels)
         weight = None if sample_weight is None else row_weights(sample_weight, X.shape[0])

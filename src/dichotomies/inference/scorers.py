@@ -168,16 +168,18 @@ def some_nodes(scorer: Any, nodes: IntArray) -> Scorer:
         inner = JoinedScorer([part.scorer for part in parts], [len(part.maps) for part in parts])
         maps = ScoreMaps.gathered([part.maps for part in parts], nodes)
         return CalibratedScorer(some_nodes(inner, nodes), maps, parts[0].bound)
-    if len({(type(part), type(getattr(part, "scorer", None))) for part in parts}) == 1:
-        if hasattr(parts[0], "gathered"):
-            taken: Scorer = parts[0].gathered(parts, nodes)
-            return taken
+    kinds = {(type(part), type(getattr(part, "scorer", None))) for part in parts}
+    if len(kinds) == 1 and hasattr(parts[0], "gathered"):
+        taken: Scorer = parts[0].gathered(parts, nodes)
+        return taken
     return _flattened(scorer, nodes) if isinstance(scorer, JoinedScorer) else SomeNodes(scorer, nodes)
 
 
 def _flattened(scorer: JoinedScorer, nodes: IntArray) -> SomeNodes:
     """Some nodes of parts side by side, none of which is again some nodes of parts."""
-    parts, sizes, places = list[Scorer](), list[int](), list[IntArray]()
+    parts: list[Scorer] = []
+    sizes: list[int] = []
+    places: list[IntArray] = []
     for part, size in zip(scorer.parts, scorer.sizes, strict=True):
         inner = part.scorer if isinstance(part, SomeNodes) else None
         own = part.nodes if isinstance(part, SomeNodes) else np.arange(size)
@@ -207,7 +209,7 @@ def edited(scorer: Any, n_nodes: int, source: IntArray, parts: Sequence[tuple[Sc
 
 
 def _some_averaged(parts: Sequence[AveragedScorer], nodes: IntArray) -> AveragedScorer:
-    """Some nodes of averaged parts, which have as many members; they are calibrated, so that sizes are known."""
+    """Some nodes of averaged parts; their members are calibrated, so that their sizes are known."""
     members = zip(*(part.members for part in parts), strict=True)
     return AveragedScorer(
         [some_nodes(JoinedScorer(each, [len(part.maps) for part in each]), nodes) for each in members]

@@ -63,9 +63,7 @@ class KeptRows:
     log_odds: FloatArray
 
     @classmethod
-    def of(
-        cls, plan: Plan, rows: Rows, scores: tuple[IntArray, FloatArray], rng: Any
-    ) -> KeptRows:
+    def of(cls, plan: Plan, rows: Rows, scores: tuple[IntArray, FloatArray], rng: Any) -> KeptRows:
         """Keep as many rows as planned, but at least one of each class.
 
         Parameters
@@ -120,7 +118,9 @@ class KeptRows:
             )
             check_value(Array("float", "n_values"), self.values, "values", names)
         weight = self.weight
-        expect(weight is None or bool(np.isfinite(weight).all() and (weight >= 0).all()), "weights are finite")
+        expect(
+            weight is None or bool(np.isfinite(weight).all() and (weight >= 0).all()), "weights are finite"
+        )
 
 
 def unseen_scores(unseen: Sequence[Unseen], n_nodes: int) -> tuple[IntArray, FloatArray]:

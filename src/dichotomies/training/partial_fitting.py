@@ -1,4 +1,4 @@
-"""`partial_fit`: naive Bayes from statistics of the classes, to which those of each batch of rows are added."""
+"""`learn`: naive Bayes from statistics of the classes, to which those of each batch of rows are added."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from dichotomies.learners import LEARNERS
 from dichotomies.rows import NodeTask
 from dichotomies.rows.folds import fold_count, fold_of_rows
-from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.growing import grow
+from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.kept_rows import KeptRows, unseen_scores
 from dichotomies.training.train import train
 from dichotomies.training.updating import joined_rows, placed, without
@@ -66,7 +66,9 @@ def learn(plan: Plan, before: Learned | None, new: Rows, context: Context) -> tu
     return _trained(plan, forest, rows, statistics, context), statistics
 
 
-def unlearn(plan: Plan, before: Learned, labels: LabelArray, context: Context) -> tuple[Trained, ClassStatistics]:
+def unlearn(
+    plan: Plan, before: Learned, labels: LabelArray, context: Context
+) -> tuple[Trained, ClassStatistics]:
     """Train a model without the rows of some classes."""
     known = before.model.tree.classes
     stays = np.flatnonzero(~np.isin(known, labels))
@@ -93,8 +95,8 @@ def naive_bayes(plan: Plan) -> NaiveBayesLearner:
     if not isinstance(plan.learner, LEARNERS.get("naive-bayes")):
         raise TypeError(
             "partial_fit needs statistics that can be added, which only naive Bayes has (GaussianNB, "
-            f"MultinomialNB, ComplementNB, BernoulliNB), not {plan.learner.description}; for others, fit with "
-            "keep_rows and call update."
+            f"MultinomialNB, ComplementNB, BernoulliNB), not {plan.learner.description}; for others, fit "
+            "with keep_rows and call update."
         )
     learner: Any = plan.learner
     return learner

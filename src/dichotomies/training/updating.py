@@ -1,4 +1,4 @@
-"""`update`: a fitted model with more rows, more classes or fewer, in which only the nodes concerned are trained."""
+"""`Update`: a fitted model with more rows, with more classes or fewer; only nodes concerned are trained."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from dichotomies.training.choice import NONE
 from dichotomies.training.conformal import conformal_scores
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, fit_external
-from dichotomies.training.kept_rows import KeptRows, unseen_scores
 from dichotomies.training.judging import only_present
+from dichotomies.training.kept_rows import KeptRows, unseen_scores
 from dichotomies.tree.edited_forest import EditedForest
 from dichotomies.tree.grafting import Graft, grafted, landing
 
@@ -31,13 +31,9 @@ if TYPE_CHECKING:
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.inference.conformal import ConformalRows
-    from dichotomies.learners import Scorer
     from dichotomies.training.choice import Calibration
     from dichotomies.training.plan import Plan
     from dichotomies.tree import ClassTree
-
-#: Share of a new class's rows that must go to one side of a node for the class to be placed below it.
-LEAST_SHARE = 0.6
 
 
 class Updated(NamedTuple):
@@ -93,9 +89,7 @@ class Update:
     old_log_odds: FloatArray
 
     @classmethod
-    def adding(
-        cls, plan: Plan, model: FittedForest, kept: KeptRows, new: Rows, context: Context
-    ) -> Update:
+    def adding(cls, plan: Plan, model: FittedForest, kept: KeptRows, new: Rows, context: Context) -> Update:
         """Add rows, of known classes and new ones.
 
         Parameters
@@ -113,7 +107,9 @@ class Update:
         return cls(plan, model, rows, len(kept), trees, kept.sample, kept.log_odds)
 
     @classmethod
-    def forgetting(cls, plan: Plan, model: FittedForest, kept: KeptRows, labels: LabelArray, n_features: int) -> Update:
+    def forgetting(
+        cls, plan: Plan, model: FittedForest, kept: KeptRows, labels: LabelArray, n_features: int
+    ) -> Update:
         """Leave out classes and their rows."""
         rows, stays = without(kept, model.tree.classes, labels, n_features)
         trees = [tree.restrict(rows.classes) for tree in model.forest.trees]
@@ -169,7 +165,9 @@ class Update:
             X = rows.features_of(sample[mine])
             scores = log_odds[mine]
             if crossed:
-                scores[:, ~is_old] = np.concatenate([each.fold_scorer(f).log_odds(X) for each in crossed], axis=1)
+                scores[:, ~is_old] = np.concatenate(
+                    [each.fold_scorer(f).log_odds(X) for each in crossed], axis=1
+                )
             unseen.append(Unseen(sample[mine], given, scores))
         return unseen
 
@@ -198,9 +196,7 @@ def joined_rows(kept: KeptRows, known: LabelArray, new: Rows) -> Rows:
     return Rows(_stacked(old.X, new.X), codes, new.classes, weight, fold)
 
 
-def without(
-    kept: KeptRows, known: LabelArray, labels: LabelArray, n_features: int
-) -> tuple[Rows, BoolArray]:
+def without(kept: KeptRows, known: LabelArray, labels: LabelArray, n_features: int) -> tuple[Rows, BoolArray]:
     """Rows that were kept, without those of some classes, and True for the rows that stay."""
     stays = ~np.isin(known, labels)
     rows = kept.rows(known, n_features)
@@ -217,16 +213,15 @@ def _stacked(old: Matrix, new: Matrix) -> Matrix:
 def placed(model: FittedForest, rows: Rows, rng: Any) -> list[ClassTree]:
     """The trees of a model with classes in them that it does not know.
 
-    A class becomes the sibling of the subtree where its rows end up, by the scores of the nodes: down to a
-    leaf, or to a node that less than `LEAST_SHARE` of them leave by the same side. Several classes that end up
-    at the same place are put in a tree by "2-means".
+    A class becomes the sibling of the class that most of its rows are taken for, by the scores of the nodes.
+    Several classes that end up at the same leaf are put in a tree by "2-means".
     """
     new = np.flatnonzero(~np.isin(rows.classes, model.tree.classes))
     by_tree: list[dict[int, list[int]]] = [{} for _ in model.forest.trees]
     for code in new.tolist():
         log_odds = model.scorer.log_odds(rows.features_of(np.flatnonzero(rows.codes == code)))
         for t, tree in enumerate(model.forest.trees):
-            branch = landing(tree, model.forest.log_odds_of_tree(t, log_odds), LEAST_SHARE)
+            branch = landing(tree, model.forest.log_odds_of_tree(t, log_odds))
             by_tree[t].setdefault(branch, []).append(code)
     trees = []
     for tree, branches in zip(model.forest.trees, by_tree, strict=True):

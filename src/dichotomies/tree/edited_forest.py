@@ -91,6 +91,4 @@ def _trained(before: Forest, t: int, codes: IntArray) -> dict[tuple[int, int], t
     """Distinct node and direction of the trained node, by the classes it separates, for nodes of a tree."""
     keys = node_keys(before.trees[t], codes)
     direction = keys.is_exchanged ^ before.is_exchanged[t]
-    return dict(
-        zip(keys.sides, zip(before.place[t].tolist(), direction.tolist(), strict=True), strict=True)
-    )
+    return dict(zip(keys.sides, zip(before.place[t].tolist(), direction.tolist(), strict=True), strict=True))

@@ -142,8 +142,9 @@ class NodeKeys(NamedTuple):
 def node_keys(tree: ClassTree, codes: IntArray | None = None) -> NodeKeys:
     """Return keys that are equal if and only if two nodes over the same classes split the same class sets.
 
-    `codes` are those of the tree's classes among more classes, to compare with trees over these. The hash of a class set is the sum of random 64-bit numbers, one per class: two different pairs of sets
-    collide with probability 2 to the power of -128.
+    `codes` are those of the tree's classes among more classes, to compare with trees over these. The hash of
+    a class set is the sum of random 64-bit numbers, one per class: two different pairs of sets collide with
+    probability 2 to the power of -128.
 
     Examples
     --------

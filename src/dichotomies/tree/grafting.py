@@ -33,7 +33,7 @@ class Graft(NamedTuple):
 
 
 def grafted(tree: ClassTree, grafts: Sequence[Graft], classes: Any) -> ClassTree:
-    """Return the tree with new nodes, each of which has an old subtree on its left and new classes on its right.
+    """Return the tree with new nodes, which have an old subtree on the left and new classes on the right.
 
     Parameters
     ----------
@@ -69,11 +69,10 @@ def _outer_last(graft: tuple[int, int, Graft]) -> tuple[int, int]:
     return -graft[0], graft[1]
 
 
-def landing(tree: ClassTree, log_odds: FloatArray, least_share: float) -> int:
-    """Branch where the rows of a class that the nodes do not know end up.
+def landing(tree: ClassTree, log_odds: FloatArray) -> int:
+    """Leaf where most rows of a class that the nodes do not know end up.
 
-    From the root on, the rows follow the side that most of them go to, as long as at least `least_share` of
-    all of them go there.
+    From the root on, all rows follow the side that most of them go to.
 
     Parameters
     ----------
@@ -83,12 +82,10 @@ def landing(tree: ClassTree, log_odds: FloatArray, least_share: float) -> int:
     Returns
     -------
     int
-        Node number, or ``~position`` of a leaf.
+        ``~position`` of the leaf.
     """
+    goes_left = (log_odds > 0).mean(axis=0) > 0.5
     branch = 0
     while branch >= 0:
-        share_left = float((log_odds[:, branch] > 0).mean())
-        if max(share_left, 1 - share_left) < least_share:
-            break
-        branch = int((tree.left if share_left > 0.5 else tree.right)[branch])
+        branch = int((tree.left if goes_left[branch] else tree.right)[branch])
     return branch

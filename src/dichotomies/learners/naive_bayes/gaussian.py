@@ -56,7 +56,8 @@ def _moments_of(rows: GroupedRows, X: Matrix, n_jobs: int | None) -> Moments:
 
 def _typical(X: Matrix) -> FloatArray:
     """Median of each feature over some of the rows."""
-    return np.median(X[:: max(1, len(X) // _MEDIAN_ROWS)], axis=0).astype(np.float64)
+    typical: FloatArray = np.median(X[:: max(1, len(X) // _MEDIAN_ROWS)], axis=0).astype(np.float64)
+    return typical
 
 
 def _allocate(n_groups: int, n_features: int) -> Moments:

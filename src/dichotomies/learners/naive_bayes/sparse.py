@@ -72,7 +72,8 @@ class SparseCounts:
     def restored(cls, smoothing: Smoothing, groups: Groups, known: ClassStatistics) -> SparseCounts:
         """Take over statistics in the order of the groups."""
         counts = csr_array(known.counts())
-        offsets, feature = counts.indptr.astype(np.intp), counts.indices.astype(np.int32)
+        feature: Any = counts.indices.astype(np.int32)
+        offsets = counts.indptr.astype(np.intp)
         return cls(smoothing, groups, smoothing.alphas(known.n_features), offsets, feature, counts.data)
 
     kind: ClassVar = "sparse-counts"
