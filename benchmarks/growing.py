@@ -27,9 +27,9 @@ of the refit divided by that of the update, one thread; means over {trials} clas
 is the share of the nodes that the update trained. Vector scaling, cross-fitted on three folds, in both; trees
 of 2-means.
 
-*A hundred classes*: of {first} classes a model is made, and a hundred more are added one by one. NLL after the
-last of them against one refit; the time of all hundred updates, in refits of the final size (a hundred refits
-of growing size would take about 60 of those); and the mean depth of the trees.
+*A hundred classes*: a model of {first} classes is made, and a hundred more are added one by one. NLL after
+the last of them against one refit; the time of all hundred updates, in refits of the final size (a hundred
+refits of growing size would take about 60 of those); and the mean depth of the trees.
 """
 
 _TRIALS, _FIRST, _ADDED = 3, 20, 100

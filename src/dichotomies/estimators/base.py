@@ -19,6 +19,7 @@ from dichotomies._common.doc_links import documented
 from dichotomies._common.parallel import ONE_BLAS_THREAD, Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._kernels.compile import training
+from dichotomies.estimators.batch_fits import BatchFits
 from dichotomies.estimators.frames import FrameColumns
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.estimators.updates import Updates
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
 class DichotomyEstimator(
     PartialAnswers,
     Updates,
+    BatchFits,
     ClassifierMixin,
     MetaEstimatorMixin,
     BaseEstimator,

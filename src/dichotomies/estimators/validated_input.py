@@ -87,19 +87,27 @@ class ValidatedInput(TreeParameters):
 
     def _validated(self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
         """Check the rows and set `classes_`."""
-        check_indices(X)
-        X, y = validate_data(self, self._numbered(X), plain_labels(y), **self._accepted())
-        check_magnitude(X)
-        if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
-            check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        rows = self._validated_batch(X, y, sample_weight, reset=True)
+        self.classes_ = rows.classes
         if len(self.classes_) < 2:
             only = self.classes_.tolist()[0]
             raise ValueError(f"A classifier needs at least two classes, but y has only one class: {only!r}.")
+        return rows
+
+    def _validated_batch(
+        self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None, *, reset: bool = False
+    ) -> Rows:
+        """Check rows of any number of classes; the number of features must be that of the first batch."""
+        check_indices(X)
+        X, y = validate_data(self, self._numbered(X), plain_labels(y), reset=reset, **self._accepted())
+        check_magnitude(X)
+        if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
+            check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
         weight = None
         if sample_weight is not None:
             weight = row_weights(sample_weight, X.shape[0])
-        return Rows(X, codes, self.classes_, weight)
+        return Rows(X, codes, classes, weight)
 
     def _numbered(self, X: Any) -> Any:
         """A data frame with numbers for its categories."""

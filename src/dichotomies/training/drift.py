@@ -64,14 +64,14 @@ class Drift:
         return self.n_rows_added / max(1, self.n_rows_fitted + self.n_rows_added)
 
     def __str__(self) -> str:
-        nll = [
-            f"{name} {value:.3f}"
-            for name, value in (("before", self.nll_before), ("after", self.nll_after))
-            if value is not None
-        ]
-        return (
-            f"{self.n_updates} updates since the fit: {self.n_rows_added:,} rows added to "
-            f"{self.n_rows_fitted:,}, {self.n_classes_added} classes added, {self.n_classes_forgotten} "
-            f"forgotten, {self.is_retrained.sum()} of {len(self.is_retrained)} nodes trained again"
-            + (f"; NLL of the last rows of known classes {', '.join(nll)}" if nll else "")
-        )
+        said = {
+            "updates": self.n_updates,
+            "rows added": f"{self.n_rows_added:,} to {self.n_rows_fitted:,}",
+            "classes added": self.n_classes_added,
+            "classes forgotten": self.n_classes_forgotten,
+            "nodes trained since the fit": f"{self.is_retrained.sum():,} of {len(self.is_retrained):,}",
+        }
+        if self.nll_before is not None:
+            after = "" if self.nll_after is None else f", {self.nll_after:.3f} after"
+            said["NLL of the last rows of known classes"] = f"{self.nll_before:.3f} before{after}"
+        return "; ".join(f"{name}: {value}" for name, value in said.items())

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from dichotomies._common.chunks import rows_within
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import Array, Offsets, Optional, check_value, expect
+from dichotomies.persistence.checks import Array, Offsets, Optional, Size, check_value, expect
 from dichotomies.rows import Rows
 from dichotomies.rows.folds import hold_out
 
@@ -32,6 +32,7 @@ _SCORE_BYTES = 2**26
     fold=Optional(Array("integer", "n_rows", within=(0, 2**15))),
     sample=Array("integer", "n_sample", within=(0, "n_rows")),
     log_odds=Array("float", "n_sample", "n_nodes"),
+    n_seen=Size("n_seen"),
 )
 @dataclass(frozen=True, eq=False)
 class KeptRows:
@@ -51,6 +52,8 @@ class KeptRows:
     log_odds : (n_sample, n_nodes)
         Of the forest's different nodes, with internal calibration, by models that were trained and calibrated
         without the fold of the row. Empty if nothing is to be fitted to them.
+    n_seen : int
+        Number of rows that these are a sample of.
     """
 
     values: FloatArray
@@ -61,21 +64,36 @@ class KeptRows:
     fold: IntArray | None
     sample: IntArray
     log_odds: FloatArray
+    n_seen: int
 
     @classmethod
-    def of(cls, plan: Plan, rows: Rows, scores: tuple[IntArray, FloatArray], rng: Any) -> KeptRows:
+    def of(
+        cls,
+        plan: Plan,
+        rows: Rows,
+        scores: tuple[IntArray, FloatArray],
+        rng: Any,
+        *,
+        n_old: int = 0,
+        n_seen: int = 0,
+    ) -> KeptRows:
         """Keep as many rows as planned, but at least one of each class.
 
         Parameters
         ----------
         scores : (n_sample,), (n_sample, n_nodes)
             Row numbers, and their out-of-fold log-odds.
+        n_old, n_seen : int
+            The first `n_old` rows are a sample of `n_seen` rows: they stand for as many.
         """
         (among, log_odds), most = scores, plan.keep_rows
+        n_seen += len(rows) - n_old
         if isinstance(most, str) or len(rows) <= most:
             kept, weight, X = np.arange(len(rows)), rows.weight, rows.X
         else:
-            kept = _sample(rows.codes, most, rng)
+            n_new = round(most * (len(rows) - n_old) / n_seen)
+            old, new = np.split(rows.codes, [n_old])
+            kept = np.concatenate([_sample(old, most - n_new, rng), n_old + _sample(new, n_new, rng)])
             weight, X = _rescaled(rows, kept) if plan.learner.takes_weight else None, rows.features_of(kept)
         place = np.full(len(rows), -1, dtype=np.intp)
         place[kept] = np.arange(len(kept))
@@ -92,6 +110,7 @@ class KeptRows:
             None if rows.fold is None else rows.fold[kept],
             place[among[is_kept]],
             log_odds[is_kept].astype(np.float32, copy=False),
+            n_seen,
         )
 
     def __len__(self) -> int:
@@ -133,6 +152,8 @@ def unseen_scores(unseen: Sequence[Unseen], n_nodes: int) -> tuple[IntArray, Flo
 
 def _sample(codes: IntArray, most: int, rng: Any) -> IntArray:
     """Numbers of at most so many rows, stratified, or one of each class where there are more classes."""
+    if len(codes) <= most:
+        return np.arange(len(codes))
     present, codes = np.unique(codes, return_inverse=True)
     share = min(1.0, (max(most, len(present)) - 0.5) / len(codes))
     return np.flatnonzero(~hold_out(codes, 1.0 - share, rng))

@@ -15,9 +15,12 @@ from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.kept_rows import KeptRows, unseen_scores
 from dichotomies.training.train import train
 from dichotomies.training.updating import joined_rows, placed, without
+from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import LabelArray
     from dichotomies.inference.fitted import FittedForest
@@ -63,7 +66,41 @@ def learn(plan: Plan, before: Learned | None, new: Rows, context: Context) -> tu
     if before is not None:
         codes = np.searchsorted(new.classes, before.model.tree.classes)
         statistics = before.statistics.over(codes, new.n_classes).plus(statistics)
-    return _trained(plan, forest, rows, statistics, context), statistics
+    kept = _kept(plan, rows, None if before is None else before.kept, context)
+    return _trained(
+        plan, forest, kept.rows(new.classes, new.n_features), kept, statistics, context
+    ), statistics
+
+
+def learn_batches(plan: Plan, batches: Iterable[Rows], context: Context) -> tuple[Trained, ClassStatistics]:
+    """Train a model on batches of rows in one pass; trees are grown on a sample of all rows."""
+    statistics, kept, classes = None, None, np.empty(0)
+    for new in batches:
+        known = new.classes if kept is None else np.union1d(classes, new.classes)
+        new = replace(new, codes=np.searchsorted(known, new.classes)[new.codes], classes=known)
+        if plan.uses_folds:
+            new = new.in_folds(plan.cv, context.rng)
+        more = naive_bayes(plan).class_statistics(NodeTask(new, _any_tree(known)), context)
+        if statistics is not None:
+            more = statistics.over(np.searchsorted(known, classes), len(known)).plus(more)
+        rows = new if kept is None else joined_rows(kept, classes, new)
+        statistics, kept, classes = more, _kept(plan, rows, kept, context), known
+    if statistics is None or kept is None:
+        raise ValueError("There is no batch of rows: make_batches() must start an iterator of (X, y).")
+    rows = kept.rows(classes, statistics.n_features)
+    forest = grow(plan, rows, LearnerJudge(plan, rows), context.rng)
+    return _trained(plan, forest, rows, kept, statistics, context), statistics
+
+
+def _any_tree(classes: LabelArray) -> ClassTree:
+    return ClassTree(classes, np.arange(len(classes) - 1), classes)
+
+
+def _kept(plan: Plan, rows: Rows, before: KeptRows | None, context: Context) -> KeptRows:
+    """A sample of the rows before, which are the first, and of new ones."""
+    plan = replace(plan, keep_rows=plan.keep_rows or _ROWS_TO_CALIBRATE_ON)
+    seen = {} if before is None else {"n_old": len(before), "n_seen": before.n_seen}
+    return KeptRows.of(plan, rows, unseen_scores([], 0), context.rng, **seen)
 
 
 def unlearn(
@@ -75,24 +112,28 @@ def unlearn(
     rows = without(before.kept, known, labels, before.statistics.n_features)[0]
     forest = Forest.of([tree.restrict(known[stays]) for tree in before.model.forest.trees])
     statistics = before.statistics.taken(stays)
-    return _trained(plan, forest, rows, statistics, context), statistics
+    kept = _kept(plan, rows, None, context)
+    kept = replace(kept, n_seen=before.kept.n_seen * len(kept) // len(before.kept))
+    return _trained(plan, forest, rows, kept, statistics, context), statistics
 
 
 def _trained(
-    plan: Plan, forest: Forest, rows: Rows, statistics: ClassStatistics, context: Context
+    plan: Plan, forest: Forest, rows: Rows, kept: KeptRows, statistics: ClassStatistics, context: Context
 ) -> Trained:
-    """Train all nodes from statistics, and calibrate on the rows, or as many as are to be kept."""
-    most, none = plan.keep_rows or _ROWS_TO_CALIBRATE_ON, unseen_scores([], forest.n_different)
-    kept = KeptRows.of(replace(plan, keep_rows=most), rows, none, context.rng)
-    rows = kept.rows(rows.classes, rows.n_features)
+    """Train all nodes from statistics, and calibrate on the rows that are kept."""
     naive_bayes(plan).preset(NodeTask(rows, forest.trees[0]), statistics)
     trained = train(replace(plan, keep_rows=0), forest, rows, context)
     return trained._replace(kept=kept)
 
 
+def is_naive_bayes(plan: Plan) -> bool:
+    """Return True if nodes follow from statistics that can be added."""
+    return isinstance(plan.learner, LEARNERS.get("naive-bayes"))
+
+
 def naive_bayes(plan: Plan) -> NaiveBayesLearner:
     """The learner of a plan; raise unless it is naive Bayes."""
-    if not isinstance(plan.learner, LEARNERS.get("naive-bayes")):
+    if not is_naive_bayes(plan):
         raise TypeError(
             "partial_fit needs statistics that can be added, which only naive Bayes has (GaussianNB, "
             f"MultinomialNB, ComplementNB, BernoulliNB), not {plan.learner.description}; for others, fit "

@@ -72,8 +72,8 @@ class Update:
     ----------
     rows : Rows
         Rows that were kept, then new ones, over the classes of the updated model.
-    n_old : int
-        Number of the rows that were kept.
+    n_old, n_seen : int
+        Number of the rows that were kept, and of the rows that they stand for.
     trees : sequence of ClassTree
         The trees with new classes in them, or without those to forget.
     old_sample, old_log_odds
@@ -84,6 +84,7 @@ class Update:
     model: FittedForest
     rows: Rows
     n_old: int
+    n_seen: int
     trees: Sequence[ClassTree]
     old_sample: IntArray
     old_log_odds: FloatArray
@@ -104,7 +105,7 @@ class Update:
         trees = model.forest.trees
         if new.n_classes > len(known):
             trees = placed(model, rows, context.rng)
-        return cls(plan, model, rows, len(kept), trees, kept.sample, kept.log_odds)
+        return cls(plan, model, rows, len(kept), kept.n_seen, trees, kept.sample, kept.log_odds)
 
     @classmethod
     def forgetting(
@@ -115,7 +116,8 @@ class Update:
         trees = [tree.restrict(rows.classes) for tree in model.forest.trees]
         scored = stays[kept.sample]
         sample = (np.cumsum(stays) - 1)[kept.sample[scored]]
-        return cls(plan, model, rows, len(rows), trees, sample, kept.log_odds[scored])
+        n_seen = kept.n_seen * len(rows) // len(kept)
+        return cls(plan, model, rows, len(rows), n_seen, trees, sample, kept.log_odds[scored])
 
     def run(self, context: Context) -> Updated:
         """Train the nodes concerned, and calibrate."""
@@ -142,7 +144,8 @@ class Update:
         conformal = conformal_scores(plan, model, rows, unseen)
         scores = unseen_scores(unseen, found.forest.n_different)
         nll = self._nll(model, scores)
-        return Updated(model, KeptRows.of(plan, rows, scores, context.rng), conformal, found.source, nll)
+        kept = KeptRows.of(plan, rows, scores, context.rng, n_old=self.n_old, n_seen=self.n_seen)
+        return Updated(model, kept, conformal, found.source, nll)
 
     def _unseen(self, found: EditedForest, crossed: Sequence[CrossFit]) -> list[Unseen]:
         """The rows that have scores, and the new ones, with log-odds by models that have not seen them.
