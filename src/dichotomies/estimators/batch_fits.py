@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dichotomies._common.progress import say
-from dichotomies.rows.spilled import RowCounts, SpilledRows, SpillFolder
+from dichotomies.rows.row_counts import RowCounts
+from dichotomies.rows.spill_folder import SpillFolder
+from dichotomies.rows.spilled import SpilledRows
 from dichotomies.training.batches import SpilledTraining, planned
 from dichotomies.training.drift import Drift
 from dichotomies.training.partial_fitting import is_naive_bayes, learn_batches

@@ -192,7 +192,9 @@ class Updates:
             n_more = trained.model.n_classes - before.model.n_classes
             counts = {"n_rows": n_rows, "n_added": max(0, n_more), "n_forgotten": max(0, -n_more)}
             self.drift_ = self._drifted(np.full(n_nodes, -1), **counts)
-        self.model_, self.calibration_, conformal, self.kept_rows_ = trained
+        self.model_, self.calibration_, conformal, kept = trained
+        assert kept is not None
+        self.kept_rows_ = kept
         self.classes_, self.structure_ = self.model_.tree.classes, None
         self._forget_rows_of_sets()
         if conformal is not None:

@@ -152,9 +152,9 @@ class SomeNodes:
 
     def check_relations(self, names: dict[str, Any]) -> None:
         """Raise unless the nodes are some of the scorer's; see `dichotomies.persistence.checks`."""
-        parts = self.scorer.parts if isinstance(self.scorer, JoinedScorer) else []
-        expect(bool(parts), "some nodes are taken of parts that were joined")
-        n_nodes = sum(self.scorer.sizes)
+        sizes = self.scorer.sizes if isinstance(self.scorer, JoinedScorer) else []
+        expect(len(sizes) > 0, "some nodes are taken of parts that were joined")
+        n_nodes = sum(sizes)
         check_value(Array("integer", "n_taken", within=(0, n_nodes)), self.nodes, "nodes", {})
         check_value(SCORER, self.scorer, "scorer", {"n_nodes": n_nodes, "n_features": names["n_features"]})
 

@@ -65,7 +65,7 @@ class RowCounts:
             own = cls._of_batch(batch)
             counts = own if counts is None else counts.plus(own)
         if counts is None:
-            raise ValueError("There is no batch of rows: make_batches() must start an iterator of (X, y).")
+            raise ValueError("There is no batch of rows.")
         return counts
 
     @classmethod

@@ -12,7 +12,6 @@ from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer, some_nodes
 from dichotomies.rows import NodeTask, Rows
-from dichotomies.rows.spilled import RowCounts, SpilledRows
 from dichotomies.structures.class_points import CLASS_TOTALS
 from dichotomies.training.choice import given, settled
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import IntArray
     from dichotomies.learners import Scorer
+    from dichotomies.rows.row_counts import RowCounts
+    from dichotomies.rows.spilled import SpilledRows
     from dichotomies.training.plan import Plan
     from dichotomies.tree import ClassTree
     from dichotomies.tree.forest import Forest
@@ -85,7 +86,7 @@ class SpilledTraining:
 
     def run(self) -> Trained:
         """Grow the trees, train the nodes, and calibrate on rows that were held out."""
-        plan, rng = self.plan, self.context.rng
+        plan = self.plan
         held = self._held_out()
         forest = self._grown(held)
         parts: list[tuple[Scorer, int]] = []

@@ -118,7 +118,7 @@ class KeptRows:
 
     def features(self, n_features: int) -> Matrix:
         """The features, an array or CSR."""
-        if self.indptr is None:
+        if self.indptr is None or self.indices is None:
             return self.values
         return csr_array((self.values, self.indices, self.indptr), shape=(len(self), n_features))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -86,7 +86,7 @@ def learn_batches(plan: Plan, batches: Iterable[Rows], context: Context) -> tupl
         rows = new if kept is None else joined_rows(kept, classes, new)
         statistics, kept, classes = more, _kept(plan, rows, kept, context), known
     if statistics is None or kept is None:
-        raise ValueError("There is no batch of rows: make_batches() must start an iterator of (X, y).")
+        raise ValueError("There is no batch of rows.")
     rows = kept.rows(classes, statistics.n_features)
     forest = grow(plan, rows, LearnerJudge(plan, rows), context.rng)
     return _trained(plan, forest, rows, kept, statistics, context), statistics
@@ -139,7 +139,7 @@ def naive_bayes(plan: Plan) -> NaiveBayesLearner:
             f"MultinomialNB, ComplementNB, BernoulliNB), not {plan.learner.description}; for others, fit "
             "with keep_rows and call update."
         )
-    learner: Any = plan.learner
+    learner: NaiveBayesLearner = plan.learner  # type: ignore[assignment]
     return learner
 
 
