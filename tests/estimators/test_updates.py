@@ -226,8 +226,11 @@ def test_errors_say_what_to_do(rows):
     clf = NestedDichotomyClassifier(LogisticRegression(), **PLAIN).fit(X, y)
     with pytest.raises(ValueError, match='keep_rows="all"'):
         clf.update(X, y)
-    with pytest.raises(TypeError, match="only naive Bayes"):
+    with pytest.raises(AttributeError) as raised:
         clf.partial_fit(X, y)
+    assert "only naive Bayes" in str(raised.value.__cause__)
+    with pytest.raises(TypeError, match="naive Bayes only, not for clones"):
+        NestedDichotomyClassifier(MultinomialNB(), learner="clones", **PLAIN).partial_fit(X, y)
     with pytest.raises(ValueError, match="is not a class"):
         clf.forget_class("owl")
     with pytest.raises(ValueError, match="two classes must be left"):

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.labels import plain_labels
 from dichotomies._common.parallel import Context
 from dichotomies._common.weights import row_weights
 from dichotomies.inference.conditioning import conditioned
+from dichotomies.learners import LEARNERS
 from dichotomies.rows import Rows
 from dichotomies.training.drift import Drift
 from dichotomies.training.partial_fitting import Learned, learn, unlearn
@@ -29,6 +31,16 @@ if TYPE_CHECKING:
     from dichotomies.training.plan import Plan
     from dichotomies.training.train import Trained
     from dichotomies.training.updating import Updated
+
+
+def _is_naive_bayes(self: Any) -> bool:
+    """Raise for other base learners; `hasattr(clf, "partial_fit")` is False then."""
+    if not isinstance(self.base_estimator, tuple(LEARNERS.get("naive-bayes").trains.values())):
+        raise AttributeError(
+            "partial_fit needs statistics that can be added, which only naive Bayes has (GaussianNB, "
+            "MultinomialNB, ComplementNB, BernoulliNB); for others, fit with keep_rows and call update."
+        )
+    return True
 
 
 class Updates:
@@ -142,6 +154,7 @@ class Updates:
                 self.model_, self.classes_ = model, model.tree.classes
         return self
 
+    @available_if(_is_naive_bayes)
     def partial_fit(
         self,
         X: Matrix,

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from dichotomies.rows.rows import Rows
 
@@ -126,9 +126,9 @@ class SpilledRows:
             indptr = np.concatenate([[0], np.cumsum(lengths[rows])])
             shape = len(indptr) - 1, self.counts.n_features
             parts.append(csr_array((values[inside], indices[inside], indptr), shape)[own])
-        sizes = np.concatenate([[0], np.cumsum([part.nnz for part in parts])])
-        indptr = np.concatenate([[0], *(s + part.indptr[1:] for s, part in zip(sizes, parts, strict=False))])
-        data, columns = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "indices")
-        )
-        return csr_array((data, columns, indptr), (len(indptr) - 1, self.counts.n_features))
+        stacked = vstack(parts, format="csr")
+        if stacked.nnz < 2**31:  # some estimators take no others
+            stacked.indices, stacked.indptr = (
+                each.astype(np.int32) for each in (stacked.indices, stacked.indptr)
+            )
+        return stacked

@@ -134,11 +134,7 @@ def is_naive_bayes(plan: Plan) -> bool:
 def naive_bayes(plan: Plan) -> NaiveBayesLearner:
     """The learner of a plan; raise unless it is naive Bayes."""
     if not is_naive_bayes(plan):
-        raise TypeError(
-            "partial_fit needs statistics that can be added, which only naive Bayes has (GaussianNB, "
-            f"MultinomialNB, ComplementNB, BernoulliNB), not {plan.learner.description}; for others, fit "
-            "with keep_rows and call update."
-        )
+        raise TypeError(f"Statistics can be added for naive Bayes only, not for {plan.learner.description}.")
     learner: NaiveBayesLearner = plan.learner  # type: ignore[assignment]
     return learner
 
