@@ -12,11 +12,10 @@ from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer, some_nodes
 from dichotomies.rows import NodeTask, Rows
-from dichotomies.structures.class_points import CLASS_TOTALS
 from dichotomies.training.choice import given, settled
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, fit_external
-from dichotomies.training.growing import grow
+from dichotomies.training.growing import grow, with_totals
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.partial_fitting import is_naive_bayes
 from dichotomies.training.train import Trained
@@ -138,9 +137,7 @@ class SpilledTraining:
 
     def _grown(self, held: Sequence[IntArray]) -> Forest:
         """Grow the trees on a sample of the rows, with the exact sums of the classes."""
-        rows = self._rows(np.arange(len(held)), held)
-        if not self.counts.is_sparse and np.isfinite(self.counts.totals.sum()):
-            rows.memo[CLASS_TOTALS] = self.counts.totals
+        rows = with_totals(self._rows(np.arange(len(held)), held), self.counts)
         return grow(self.plan, rows, LearnerJudge(self.plan, rows), self.context.rng)
 
     def _tasks(self, forest: Forest, t: int) -> Iterator[tuple[ClassTree, IntArray, IntArray, IntArray]]:

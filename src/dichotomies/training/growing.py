@@ -6,12 +6,15 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import diags_array
 
 from dichotomies.structures import GrowingTask
+from dichotomies.structures.class_points import CLASS_TOTALS
 from dichotomies.tree.forest import Forest
 
 if TYPE_CHECKING:
     from dichotomies.rows import Rows
+    from dichotomies.rows.row_counts import RowCounts
     from dichotomies.structures import TreeJudge
     from dichotomies.training.plan import Plan
 
@@ -34,6 +37,15 @@ def grow(plan: Plan, rows: Rows, judge: TreeJudge, rng: Any, notes: list[str] | 
             stacklevel=4,
         )
     return forest
+
+
+def with_totals(rows: Rows, counts: RowCounts) -> Rows:
+    """A sample of rows whose classes have the mean features of all rows, which were counted."""
+    if np.isfinite(counts.totals.sum()):
+        every = counts.size if counts.weight is None else counts.weight
+        share = np.divide(rows.class_weight, every, out=np.zeros(len(every)), where=every > 0)
+        rows.memo[CLASS_TOTALS] = diags_array(share, format="csr") @ counts.totals
+    return rows
 
 
 def _with_some_features(rows: Rows, share: float, rng: Any) -> Rows:

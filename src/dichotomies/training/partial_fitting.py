@@ -10,7 +10,8 @@ import numpy as np
 from dichotomies.learners import LEARNERS
 from dichotomies.rows import NodeTask
 from dichotomies.rows.folds import fold_count, fold_of_rows
-from dichotomies.training.growing import grow
+from dichotomies.rows.row_counts import RowCounts
+from dichotomies.training.growing import grow, with_totals
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.kept_rows import KeptRows, unseen_scores
 from dichotomies.training.train import train
@@ -73,9 +74,14 @@ def learn(plan: Plan, before: Learned | None, new: Rows, context: Context) -> tu
 
 
 def learn_batches(plan: Plan, batches: Iterable[Rows], context: Context) -> tuple[Trained, ClassStatistics]:
-    """Train a model on batches of rows in one pass; trees are grown on a sample of all rows."""
-    statistics, kept, classes = None, None, np.empty(0)
+    """Train a model on batches of rows in one pass.
+
+    Trees are grown on a sample of the rows, with the exact sums of the classes.
+    """
+    statistics, kept, classes, counts = None, None, np.empty(0), None
     for new in batches:
+        own = RowCounts.of([new])
+        counts = own if counts is None else counts.plus(own)
         known = new.classes if kept is None else np.union1d(classes, new.classes)
         new = replace(new, codes=np.searchsorted(known, new.classes)[new.codes], classes=known)
         if plan.uses_folds:
@@ -85,10 +91,10 @@ def learn_batches(plan: Plan, batches: Iterable[Rows], context: Context) -> tupl
             more = statistics.over(np.searchsorted(known, classes), len(known)).plus(more)
         rows = new if kept is None else joined_rows(kept, classes, new)
         statistics, kept, classes = more, _kept(plan, rows, kept, context), known
-    if statistics is None or kept is None:
+    if statistics is None or kept is None or counts is None:
         raise ValueError("There is no batch of rows.")
     rows = kept.rows(classes, statistics.n_features)
-    forest = grow(plan, rows, LearnerJudge(plan, rows), context.rng)
+    forest = grow(plan, with_totals(rows, counts), LearnerJudge(plan, rows), context.rng)
     return _trained(plan, forest, rows, kept, statistics, context), statistics
 
 

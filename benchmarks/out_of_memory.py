@@ -1,0 +1,178 @@
+"""Files ten times as large as the memory that a process may use, fitted batch by batch."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import process_time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from benchmarks.race import arguments, report
+from dichotomies import HistGradientBoostClassifier, NestedDichotomyClassifier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TEXT = """
+# Files larger than memory
+
+A file of {large:.1f} GiB, {rows:,} rows of {features} numbers in single precision and {classes} classes, is fitted by
+`fit_batches` in a process that may use a tenth of that: `RLIMIT_DATA`, which counts all private writable
+memory (the libraries' included, some {libraries} MiB), but not the mapped files. If the limit were not held, an
+allocation would fail, and the fit with it. *Peak* is the largest `VmData` of the process. Of the {limit} MiB,
+`max_memory` leaves {budget} MiB to rows and copies of them. Processor time as a multiple of one pass over the
+file that sums the rows of each class.
+
+The NLL on test rows is compared with a fit in memory on a tenth of the file, with a tenth of the
+`max_memory`, so that as many nodes are trained on samples: *batches*, *in memory*. Vector scaling in all, in memory
+cross-fitted on three folds. The rows are generated: classes in groups of ten, features with noise.
+"""
+
+_FEATURES, _CLASSES, _BATCH, _TEST_ROWS = 32, 200, 65_536, 20_000
+#: Memory that a process may have, what of it is for rows, and what libraries take, in MiB.
+_LIMIT, _BUDGET, _LIBRARIES = 450, 64, 300
+LEARNERS: dict[str, Callable[[], Any]] = {
+    "naive Bayes": GaussianNB,
+    "logistic regression": LogisticRegression,
+    "boosted trees": lambda: HistGradientBoostClassifier(10, max_leaf_nodes=16),
+}
+
+
+def _centres() -> Any:
+    rng = np.random.default_rng(0)
+    groups = rng.standard_normal((_CLASSES // 10, _FEATURES))
+    return np.repeat(groups, 10, axis=0) + 0.6 * rng.standard_normal((_CLASSES, _FEATURES))
+
+
+def _rows(n: int, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(_CLASSES, size=n)
+    return _centres().astype(np.float32)[y] + rng.standard_normal((n, _FEATURES), dtype=np.float32), y
+
+
+def _write(folder: Path, n: int) -> None:
+    """Write rows to two files, batch by batch."""
+    with (folder / "X.bin").open("wb") as features, (folder / "y.bin").open("wb") as labels:
+        for i, begin in enumerate(range(0, n, _BATCH)):
+            X, y = _rows(min(_BATCH, n - begin), i + 1)
+            features.write(X.tobytes())
+            labels.write(y.astype(np.int16).tobytes())
+
+
+def _batches(folder: Path, n: int) -> Iterator[tuple[Any, Any]]:
+    """Read the files, a batch at a time, without mapping them."""
+    with (folder / "X.bin").open("rb") as features, (folder / "y.bin").open("rb") as labels:
+        for begin in range(0, n, _BATCH):
+            rows = min(_BATCH, n - begin)
+            X = np.fromfile(features, np.float32, rows * _FEATURES).reshape(rows, _FEATURES)
+            yield X, np.fromfile(labels, np.int16, rows).astype(np.intp)
+
+
+def _one_pass(folder: Path, n: int) -> float:
+    """Processor seconds of summing the rows of each class."""
+    begun, sums = process_time(), np.zeros((_CLASSES, _FEATURES))
+    for X, y in _batches(folder, n):
+        order = np.argsort(y, kind="stable")
+        sums += np.add.reduceat(X[order], np.searchsorted(y[order], np.arange(_CLASSES)), dtype=np.float64)
+    return process_time() - begun
+
+
+def _peak() -> int:
+    """Private writable memory of this process, in MiB."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmData:")[1].split()[0]) // 1024
+
+
+def _fitted(learner: str, folder: Path, n: int, budget: int) -> dict[str, Any]:
+    """Fit in this process; return NLL on test rows, seconds and peak memory."""
+    clf = _classifier(learner)
+    peaks = [0]
+
+    def batches() -> Iterator[tuple[Any, Any]]:
+        for batch in _batches(folder, n):
+            peaks.append(_peak())
+            yield batch
+
+    begun = process_time()
+    clf.fit_batches(batches, max_memory=budget, spill=folder / f"spill-{learner.replace(' ', '-')}")
+    seconds, _ = process_time() - begun, peaks.append(_peak())
+    return {"nll": _nll(clf), "seconds": seconds, "peak": max(peaks)}
+
+
+def _classifier(learner: str) -> Any:
+    calibration = {"internal_calibration": None, "external_calibration": "vector"}
+    return NestedDichotomyClassifier(LEARNERS[learner](), "2-means", random_state=0, **calibration)
+
+
+def _nll(clf: Any) -> float:
+    X, y = _rows(_TEST_ROWS, 10**6)
+    return float(-clf.predict_log_proba(X)[np.arange(len(y)), np.searchsorted(clf.classes_, y)].mean())
+
+
+def _in_memory(learner: str, folder: Path, n: int) -> float:
+    X, y = (np.concatenate(each) for each in zip(*_batches(folder, n), strict=True))
+    return _nll(_classifier(learner).fit(X, y))
+
+
+def _limited(learner: str, folder: Path, n: int, limit: int) -> dict[str, Any]:
+    """Fit in a process of its own that may use `limit` MiB."""
+    command = [sys.executable, "-m", "benchmarks.out_of_memory"]
+    command += ["--child", learner, str(folder), str(n), str(limit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{learner} under {limit} MiB: {done.stderr[-2000:]}")
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def _child(learner: str, folder: str, n: str, limit: str) -> None:
+    """Entry of the limited process; kernels are compiled beforehand."""
+    most = int(limit) * 2**20
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    print(json.dumps(_fitted(learner, Path(folder), int(n), _BUDGET * 2**20)))
+
+
+def _row(learner: str, folder: Path, n: int, one_pass: float) -> list[str]:
+    _fitted(learner, folder, n // 100, 2**22)  # compiles
+    large = _limited(learner, folder, n, _LIMIT)
+    small = _fitted(learner, folder, n // 10, _BUDGET * 2**20 // 10)
+    row = [learner, f"{large['nll']:.3f}", f"{large['peak']} MiB", f"{large['seconds'] / one_pass:.1f}"]
+    row += [f"{small['nll']:.3f}", f"{_in_memory(learner, folder, n // 10):.3f}"]
+    print(*row, sep=" | ", flush=True)
+    return row
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--child"]:
+        _child(*sys.argv[2:])
+        return
+    options = arguments(__doc__)
+    n = 10 * _LIMIT * 2**20 // (4 * _FEATURES)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _write(folder, n)
+        one_pass = _one_pass(folder, n)
+        rows = [_row(learner, folder, n, one_pass) for learner in LEARNERS]
+    text = TEXT.format(
+        large=4 * _FEATURES * n / 2**30,
+        rows=n,
+        features=_FEATURES,
+        classes=_CLASSES,
+        libraries=_LIBRARIES,
+        limit=_LIMIT,
+        budget=_BUDGET,
+    )
+    header = ["learner", "NLL", "Peak", "time, in passes", "a tenth: batches", "a tenth: in memory"]
+    report("out_of_memory", text, header, rows, save=options.save)
+
+
+if __name__ == "__main__":
+    main()
