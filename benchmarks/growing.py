@@ -44,7 +44,7 @@ _PARAMETERS: dict[str, Any] = {
 
 def _subjects() -> Iterator[tuple[Problem, Any]]:
     yield problems.letter(), LogisticRegression()
-    yield problems.letter(), HistGradientBoostClassifier()
+    yield problems.letter(), HistGradientBoostClassifier(10)
     yield problems.text("clinc150", weighted=True), LogisticRegression(C=10)
     yield problems.text("onet_titles", weighted=False, n_classes=400), MultinomialNB()
     yield problems.omniglot(200), GaussianNB(var_smoothing=0.1)
