@@ -1,75 +1,66 @@
-"""Parallel loops with one BLAS thread per task, and the `Context` of a call."""
+"""Work in parts: chunks of rows, batches, parallel loops over them, and the `Context` of a call."""
 
 from __future__ import annotations
 
-import os
-import threading
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _num_samples
 
-# threadpoolctl is a dependency of scikit-learn itself, so it is always installed.
-from threadpoolctl import ThreadpoolController
-
-from dichotomies._common.forking import FORK_GATE
+from dichotomies._common.blas import FORK_GATE, ONE_BLAS_THREAD
 from dichotomies._common.progress import Bar, Progress, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dichotomies._common.progress import Reporter
-    from dichotomies._common.typing import IntArray
+    from dichotomies._common.typing import IntArray, Matrix
 
 
 #: Enough for load balancing and progress reports, few enough to be cheap.
 _BATCHES_PER_JOB = 16
 
 
-class _OneBlasThread:
-    """Context in which BLAS uses one thread: the first to enter sets the limit, the last to leave lifts it.
+def rows_within(
+    n_bytes: int, width: int, *, itemsize: int = 8, multiple_of: int = 1, at_most: int | None = None
+) -> int:
+    """Number of rows of `width` numbers that fit into `n_bytes`, and at least `multiple_of`.
 
-    The limit applies to the whole process, so threads that enter and leave in any order must share it. A
-    process made by ``fork`` has none of its parent's other threads, so what they held is released there.
+    Examples
+    --------
+    >>> from dichotomies._common.parallel import rows_within
+    >>> rows_within(2**20, 1000), rows_within(2**20, 1000, multiple_of=64), rows_within(2**20, 10**9)
+    (131, 128, 1)
     """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._limit: Any = None
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._release)
-
-    def _release(self) -> None:
-        self._lock = threading.Lock()
-        if self._inside:
-            self._inside = 0
-            self._limit.__exit__(None, None, None)
-
-    def __enter__(self) -> None:
-        with FORK_GATE, self._lock:
-            if self._inside == 0:
-                self._limit = _controller().limit(limits=1, user_api="blas")
-                self._limit.__enter__()
-            self._inside += 1
-
-    def __exit__(self, *exception: object) -> None:
-        with FORK_GATE, self._lock:
-            if self._inside == 1:
-                self._limit.__exit__(None, None, None)
-            self._inside = max(0, self._inside - 1)  # 0 already if it was entered before a fork
+    rows = max(multiple_of, n_bytes // (itemsize * max(1, width)) // multiple_of * multiple_of)
+    return rows if at_most is None else min(rows, at_most)
 
 
-ONE_BLAS_THREAD = _OneBlasThread()
+def row_slices(n_rows: int, step: int) -> Iterator[slice]:
+    """Slices of `step` consecutive rows; the last may have fewer."""
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
 
 
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def predictions(predict: Callable[[Any], Any], X: Matrix, step: int) -> Iterator[tuple[slice, Any]]:
+    """Slices of rows and their predictions, `step` rows at a time.
+
+    Parameters
+    ----------
+    predict : callable
+        A method of a fitted classifier, such as ``predict_log_proba``.
+    X : array, sparse matrix, data frame or list of rows
+    """
+    X = X.tocsr() if hasattr(X, "tocsr") else X
+    for rows in row_slices(_num_samples(X), step):
+        with np.errstate(divide="ignore"):  # the logarithm of a probability of 0
+            predicted = predict(_safe_indexing(X, rows))
+        yield rows, predicted
 
 
 def _with_one_blas_thread(task: Callable[..., Any], *arguments: Any) -> Any:
@@ -172,6 +163,11 @@ class Context:
     def titled(self, title: str, i: int = 0, n: int = 1) -> Context:
         """Copy with a longer title prefix, for part `i` of `n` of the work."""
         return replace(self, title=self.title + title, span=self._part(i, n))
+
+    def stage(self, name: str, expected: Mapping[str, float] | None = None) -> None:
+        """Begin a stage of the call, where progress is reported; see `Bar.stage`."""
+        if self.verbose:
+            Bar.stage(name, expected)
 
     def progress(self, work: str, i: int = 0, n: int = 1) -> Reporter | None:
         """Progress report on part `i` of `n` of the work; None if not verbose."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from html import escape
 from numbers import Integral
@@ -15,30 +15,27 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies._common.blas import ONE_BLAS_THREAD
 from dichotomies._common.doc_links import documented
-from dichotomies._common.parallel import ONE_BLAS_THREAD, Context
+from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._kernels.compile import training
 from dichotomies.estimators.batch_fits import BatchFits
-from dichotomies.estimators.frames import FrameColumns
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.estimators.updates import Updates
 from dichotomies.estimators.validated_input import ValidatedInput
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
-from dichotomies.learners.boosting.categories import FrameCategories
-from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
-from dichotomies.persistence import save
+from dichotomies.learners.frames import FrameCategories, FrameColumns
 from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
 from dichotomies.training import expected_time
-from dichotomies.training.choice import Calibration
 from dichotomies.training.drift import Drift
-from dichotomies.training.growing import grow
+from dichotomies.training.external import Calibration
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.kept_rows import KeptRows
 from dichotomies.training.learner_choice import choose_learner
 from dichotomies.training.parameters import TreeParameters
-from dichotomies.training.train import train
+from dichotomies.training.train import grow, train
 
 if TYPE_CHECKING:
     import os
@@ -52,6 +49,9 @@ if TYPE_CHECKING:
     from dichotomies.rows import Rows
     from dichotomies.training.plan import Plan
     from dichotomies.tree import ClassTree
+
+
+_STATISTICS = Such(lambda it: hasattr(it, "n_folds"), "are statistics of the classes")
 
 
 @documented("user-guide.md")
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     n_jobs=Optional(Integral),
     categories_=Optional(Part(FrameCategories, "n_features"), may_be_missing=True),
     kept_rows_=Optional(Part(KeptRows, "n_features", "n_classes"), may_be_missing=True),
-    statistics_=Optional(Part(ClassStatistics, "n_features", "n_classes"), may_be_missing=True),
+    statistics_=Optional(Part(_STATISTICS, "n_features", "n_classes"), may_be_missing=True),
     drift_=Optional(Part(Drift), may_be_missing=True),
 )
 class DichotomyEstimator(
@@ -131,8 +131,10 @@ class DichotomyEstimator(
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
         context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
-        expected = expected_time.before(plan, rows, chooses=self.is_to_choose())
-        with Bar.over("fitting", expected, shown=context.verbose):
+        bar: Any = nullcontext()
+        if context.verbose:
+            bar = Bar.over("fitting", expected_time.before(plan, rows, chooses=self.is_to_choose()))
+        with bar:
             self.learner_ = self._fit_stages(plan, rows, node_rows, context)
         return self
 
@@ -143,17 +145,17 @@ class DichotomyEstimator(
 
     def _fit_stages(self, plan: Plan, rows: Rows, node_rows: Rows, context: Context) -> str:
         """Choose the learner, grow, train and calibrate; return a description of the learner."""
-        Bar.stage(CHOOSING)
-        plan, described = self._with_learner(plan, node_rows)
+        context.stage(CHOOSING)
+        plan, described = self._with_learner(plan, node_rows, context)
         if context.verbose:
             say(described)
         notes: list[str] = []
-        Bar.stage(GROWING)
+        context.stage(GROWING)
         forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng, notes)
         self.structure_ = "; ".join(notes) or None
         if context.verbose and self.structure_:
             say(self.structure_)
-        Bar.stage(TRAINING)
+        context.stage(TRAINING)
         self.model_, self.calibration_, conformal, kept = train(plan, forest, node_rows, context)
         if conformal is not None:
             self.conformal_ = conformal
@@ -164,12 +166,12 @@ class DichotomyEstimator(
             say(f"calibration: {self.calibration_}")
         return described
 
-    def _with_learner(self, plan: Plan, rows: Rows) -> tuple[Plan, str]:
+    def _with_learner(self, plan: Plan, rows: Rows, context: Context) -> tuple[Plan, str]:
         """Choose the estimator if none is named; return the plan for it, and a description."""
         if not self.is_to_choose():
             return plan, plan.learner.description
         choice = choose_learner(plan, rows)
-        Bar.stage(CHOOSING, expected_time.after(choice, plan, rows))
+        context.stage(CHOOSING, expected_time.after(choice, plan, rows))
         self.estimator_, self.learner_nll_ = choice.estimator, choice.nll
         return replace(plan, learner=choice.learner), f"{choice.learner.description}; {choice}"
 
@@ -266,6 +268,8 @@ class DichotomyEstimator(
         path : str or path
             One file of arrays (safetensors) and JSON, no pickle; it is replaced as a whole or not at all.
         """
+        from dichotomies.persistence import save  # takes long to import
+
         check_is_fitted(self)
         save(self, path)
 

@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dichotomies._common.progress import say
-from dichotomies.rows.row_counts import RowCounts
-from dichotomies.rows.spill_folder import SpillFolder
-from dichotomies.rows.spilled import SpilledRows
-from dichotomies.training.batches import SpilledTraining, planned
 from dichotomies.training.drift import Drift
-from dichotomies.training.partial_fitting import is_naive_bayes, learn_batches
+
+# what batches need is imported where it is used: it takes long, and few programs ask for it
 
 if TYPE_CHECKING:
     import os
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
     from dichotomies._common.parallel import Context
     from dichotomies.inference.fitted import FittedForest
     from dichotomies.rows import Rows
-    from dichotomies.training.choice import Calibration
+    from dichotomies.training.external import Calibration
     from dichotomies.training.plan import Plan
     from dichotomies.training.train import Trained
 
@@ -81,6 +78,9 @@ class BatchFits:
         -------
         self
         """
+        from dichotomies.training.batches import planned
+        from dichotomies.training.partial_fitting import is_naive_bayes, learn_batches
+
         with self._whole():
             self._forget_fit()
             first = next(iter(make_batches()), None)
@@ -108,6 +108,11 @@ class BatchFits:
         self, plan: Plan, make_batches: Any, max_memory: int, spill: Any, context: Context
     ) -> tuple[Trained, int]:
         """Count, spill and train."""
+        from dichotomies.rows.row_counts import RowCounts
+        from dichotomies.rows.spill_folder import SpillFolder
+        from dichotomies.rows.spilled import SpilledRows
+        from dichotomies.training.batches import SpilledTraining
+
         with _folder(spill) as path:
             folder = SpillFolder(path, {"n_features": int(self.n_features_in_)})
             if "counting" not in folder.finished:

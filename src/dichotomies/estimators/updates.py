@@ -10,15 +10,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.labels import plain_labels
 from dichotomies._common.parallel import Context
-from dichotomies._common.weights import row_weights
-from dichotomies.inference.conditioning import conditioned
-from dichotomies.learners import LEARNERS
+from dichotomies._common.validation import plain_labels, row_weights
 from dichotomies.rows import Rows
 from dichotomies.training.drift import Drift
-from dichotomies.training.partial_fitting import Learned, learn, unlearn
-from dichotomies.training.updating import Update, settled
+
+# what updates need is imported where it is used: it takes long, and few programs ask for it
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,8 +23,9 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import LabelArray, Matrix
     from dichotomies.inference.fitted import FittedForest
     from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
-    from dichotomies.training.choice import Calibration
+    from dichotomies.training.external import Calibration
     from dichotomies.training.kept_rows import KeptRows
+    from dichotomies.training.partial_fitting import Learned
     from dichotomies.training.plan import Plan
     from dichotomies.training.train import Trained
     from dichotomies.training.updating import Updated
@@ -35,6 +33,8 @@ if TYPE_CHECKING:
 
 def _is_naive_bayes(self: Any) -> bool:
     """Raise for other base learners; `hasattr(clf, "partial_fit")` is False then."""
+    from dichotomies.learners import LEARNERS
+
     if not isinstance(self.base_estimator, tuple(LEARNERS.get("naive-bayes").trains.values())):
         raise AttributeError(
             "partial_fit needs statistics that can be added, which only naive Bayes has (GaussianNB, "
@@ -98,6 +98,8 @@ class Updates:
         -------
         self
         """
+        from dichotomies.training.updating import Update
+
         if hasattr(self, "statistics_"):
             return self.partial_fit(X, y, sample_weight=sample_weight)
         plan, kept = self._plan_of_update(), self.kept_rows_
@@ -130,6 +132,10 @@ class Updates:
         -------
         self
         """
+        from dichotomies.inference.conditioning import conditioned
+        from dichotomies.training.partial_fitting import Learned, unlearn
+        from dichotomies.training.updating import Update
+
         check_is_fitted(self)
         gone = np.unique(np.atleast_1d(np.asarray(labels)))
         unknown = gone[~np.isin(gone, self.classes_)]
@@ -182,6 +188,8 @@ class Updates:
         -------
         self
         """
+        from dichotomies.training.partial_fitting import Learned, learn
+
         with self._whole():
             before = None
             if hasattr(self, "statistics_"):
@@ -220,6 +228,8 @@ class Updates:
                 "Nodes are trained on the rows of all classes below them, but this classifier has kept none: "
                 'fit it with keep_rows="all", or with the number of rows to keep.'
             )
+        from dichotomies.training.updating import settled
+
         plan: Plan = settled(self._plan_as_fitted(), self.calibration_)
         return plan
 

@@ -12,13 +12,12 @@ from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer, some_nodes
 from dichotomies.rows import NodeTask, Rows
-from dichotomies.training.choice import given, settled
+from dichotomies.training.class_totals import with_totals
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
-from dichotomies.training.external import Unseen, fit_external
-from dichotomies.training.growing import grow, with_totals
+from dichotomies.training.external import Unseen, fit_external, given, settled
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.partial_fitting import is_naive_bayes
-from dichotomies.training.train import Trained
+from dichotomies.training.train import Trained, grow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,10 +11,10 @@ from dichotomies.learners import LEARNERS
 from dichotomies.rows import NodeTask
 from dichotomies.rows.folds import fold_count, fold_of_rows
 from dichotomies.rows.row_counts import RowCounts
-from dichotomies.training.growing import grow, with_totals
+from dichotomies.training.class_totals import with_totals
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.kept_rows import KeptRows, unseen_scores
-from dichotomies.training.train import train
+from dichotomies.training.train import grow, train
 from dichotomies.training.updating import joined_rows, placed, without
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest

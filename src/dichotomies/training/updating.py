@@ -16,10 +16,9 @@ from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import GivenScores, edited
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.structures import STRUCTURES, GrowingTask
-from dichotomies.training.choice import NONE
 from dichotomies.training.conformal import conformal_scores
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
-from dichotomies.training.external import Unseen, fit_external
+from dichotomies.training.external import NONE, Unseen, fit_external
 from dichotomies.training.judging import only_present
 from dichotomies.training.kept_rows import KeptRows, unseen_scores
 from dichotomies.tree.edited_forest import EditedForest
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.inference.conformal import ConformalRows
-    from dichotomies.training.choice import Calibration
+    from dichotomies.training.external import Calibration
     from dichotomies.training.plan import Plan
     from dichotomies.tree import ClassTree
 

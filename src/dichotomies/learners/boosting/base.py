@@ -13,12 +13,12 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dichotomies._common.weights import row_weights
+from dichotomies._common.validation import row_weights
 from dichotomies._kernels.boosting.room import Ranges
 from dichotomies.learners.boosting.binning import Binning
-from dichotomies.learners.boosting.categories import FrameCategories
 from dichotomies.learners.boosting.training import NONE, SortedRows, train_models
 from dichotomies.learners.boosting.trees import BoostedTrees
+from dichotomies.learners.frames import FrameCategories
 from dichotomies.persistence.checks import Optional, Part, Size, declares
 
 if TYPE_CHECKING:
