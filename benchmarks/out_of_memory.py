@@ -28,7 +28,8 @@ A file of {large:.1f} GiB, {rows:,} rows of {features} numbers in single precisi
 fitted by `fit_batches` in a process that may use a tenth of that: `RLIMIT_DATA` is {limit} MiB. It counts all
 private writable memory (the libraries' included, some {libraries} MiB), but not mapped files. If the limit
 were not held, an allocation would fail, and the fit with it. *Peak* is the largest `VmData` seen at the
-beginning of a batch and at the end. `max_memory` leaves {budget} MiB to rows and copies of them. Processor time is a
+beginning of a batch and at the end. `max_memory` leaves {budget} MiB to rows and copies of them. Processor
+time is a
 multiple of one pass over the file that sums the rows of each class.
 
 The NLL on test rows is compared with a fit in memory on one row in {part}, with as much less
