@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
@@ -37,6 +38,8 @@ class BatchFits:
     drift_: Drift
     n_features_in_: int
     conformal_: Any
+    kept_rows_: Any
+    statistics_: Any
     verbose: bool | int
     is_to_choose: Any
     _context: Any
@@ -78,7 +81,7 @@ class BatchFits:
         -------
         self
         """
-        from dichotomies.training.batches import planned
+        from dichotomies.training.batches import planned, rows_in_memory
         from dichotomies.training.partial_fitting import is_naive_bayes, learn_batches
 
         with self._whole():
@@ -94,11 +97,15 @@ class BatchFits:
                     "estimator=LogisticRegression()."
                 )
             plan, X = self._planned(first[0])
-            self._validated_batch(X, *first[1:2], None, reset=True)
+            rows = self._validated_batch(X, first[1], None, reset=True)
             plan, context = planned(plan), self._context()
             if is_naive_bayes(plan):
-                trained, statistics = learn_batches(plan, self._batches(make_batches), context)
+                most = rows_in_memory(max_memory, rows.X)
+                sampling = replace(plan, keep_rows=plan.keep_rows or most)
+                trained, statistics = learn_batches(sampling, self._batches(make_batches), context)
                 n_rows = int(statistics.size.sum())
+                if plan.keep_rows:
+                    self.kept_rows_, self.statistics_ = trained.kept, statistics
             else:
                 trained, n_rows = self._fit_spilled(plan, make_batches, max_memory, spill, context)
             self._take_fit(plan, trained, n_rows)

@@ -101,7 +101,8 @@ class Updates:
         from dichotomies.training.updating import Update
 
         if hasattr(self, "statistics_"):
-            return self.partial_fit(X, y, sample_weight=sample_weight)
+            self.partial_fit(X, y, sample_weight=sample_weight)
+            return self
         plan, kept = self._plan_of_update(), self.kept_rows_
         rows = self._new_rows(X, y, sample_weight)
         known = np.flatnonzero(np.isin(rows.classes, self.classes_)[rows.codes])
@@ -160,7 +161,7 @@ class Updates:
                 self.model_, self.classes_ = model, model.tree.classes
         return self
 
-    @available_if(_is_naive_bayes)
+    @available_if(_is_naive_bayes)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: Matrix,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import IntArray
+    from dichotomies._common.typing import IntArray, Matrix
     from dichotomies.learners import Scorer
     from dichotomies.rows.row_counts import RowCounts
     from dichotomies.rows.spilled import SpilledRows
@@ -50,10 +50,21 @@ def planned(plan: Plan) -> Plan:
         plan = replace(plan, internal_calibration=inside)
     if not isinstance(plan.cv, int):
         plan = replace(plan, cv=3)
-    for name, value, wanted in (("bootstrap", plan.bootstrap, False), ("keep_rows", plan.keep_rows, 0)):
-        if value != wanted:
-            raise ValueError(f"fit_batches does not hold all rows in memory; leave {name} at {wanted!r}.")
+    if plan.bootstrap:
+        raise ValueError("fit_batches does not hold all rows in memory; leave bootstrap at False.")
+    if plan.keep_rows and not is_naive_bayes(plan):
+        raise ValueError("fit_batches keeps rows of naive Bayes only; leave keep_rows at 0.")
     return plan
+
+
+def rows_in_memory(max_memory: int, X: Matrix) -> int:
+    """Number of rows like those of a batch that may be in memory at a time, with copies of them."""
+    n_bytes = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
+    return _rows_within(max_memory, n_bytes / X.shape[0])
+
+
+def _rows_within(max_memory: int, row_bytes: float) -> int:
+    return max(1_000, int(max_memory / (_COPIES * max(1.0, row_bytes))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +85,7 @@ class SpilledTraining:
     @classmethod
     def of(cls, plan: Plan, spilled: SpilledRows, max_memory: int, context: Context) -> SpilledTraining:
         """Find out how many rows may be in memory at a time."""
-        most = int(max_memory / (_COPIES * spilled.counts.row_bytes))
-        return cls(plan, spilled, max(1_000, most), context)
+        return cls(plan, spilled, _rows_within(max_memory, spilled.counts.row_bytes), context)
 
     @property
     def counts(self) -> RowCounts:
