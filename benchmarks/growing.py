@@ -1,4 +1,7 @@
-"""Classes added to a fitted model, one at a time, against fitting it again."""
+"""Classes added to a fitted model, one at a time, against fitting it again.
+
+Rows are stored: an interrupted run goes on where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from benchmarks import problems
-from benchmarks.race import arguments, markdown_table, report
+from benchmarks.race import Store, arguments, markdown_table, report
 from dichotomies import HistGradientBoostClassifier, NestedDichotomyClassifier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from benchmarks.problems import Problem
 
@@ -42,19 +45,22 @@ _PARAMETERS: dict[str, Any] = {
 }
 
 
-def _subjects() -> Iterator[tuple[Problem, Any]]:
-    yield problems.letter(), LogisticRegression()
-    yield problems.letter(), HistGradientBoostClassifier(10)
-    yield problems.text("clinc150", weighted=True), LogisticRegression(C=10)
-    yield problems.text("onet_titles", weighted=False, n_classes=400), MultinomialNB()
-    yield problems.omniglot(200), GaussianNB(var_smoothing=0.1)
-    yield problems.kanji_fonts(100), GaussianNB(var_smoothing=0.1)
-
-
-def _many() -> Iterator[tuple[Problem, Any]]:
-    yield problems.text("clinc150", weighted=True, n_classes=_FIRST + _ADDED), LogisticRegression(C=10)
-    yield problems.omniglot(_FIRST + _ADDED), GaussianNB(var_smoothing=0.1)
-    yield problems.text("onet_titles", weighted=False, n_classes=_FIRST + _ADDED), MultinomialNB()
+#: One class added: by title, data and learner.
+ONE: dict[str, Callable[[], tuple[Problem, Any]]] = {
+    "letter, logistic": lambda: (problems.letter(), LogisticRegression()),
+    "letter, boosted": lambda: (problems.letter(), HistGradientBoostClassifier(10)),
+    "clinc150": lambda: (problems.text("clinc150", weighted=True), LogisticRegression(C=10)),
+    "onet_titles": lambda: (problems.text("onet_titles", weighted=False, n_classes=400), MultinomialNB()),
+    "omniglot": lambda: (problems.omniglot(200), GaussianNB(var_smoothing=0.1)),
+    "kanji_fonts": lambda: (problems.kanji_fonts(100), GaussianNB(var_smoothing=0.1)),
+}
+_ALL = _FIRST + _ADDED
+#: A hundred classes added one by one.
+HUNDRED: dict[str, Callable[[], tuple[Problem, Any]]] = {
+    "clinc150": lambda: (problems.text("clinc150", weighted=True, n_classes=_ALL), LogisticRegression(C=10)),
+    "omniglot": lambda: (problems.omniglot(_ALL), GaussianNB(var_smoothing=0.1)),
+    "onet_titles": lambda: (problems.text("onet_titles", weighted=False, n_classes=_ALL), MultinomialNB()),
+}
 
 
 def _fitted(problem: Problem, estimator: Any, rows: Any, **more: Any) -> tuple[Any, float]:
@@ -89,7 +95,6 @@ def _one(problem: Problem, estimator: Any) -> list[str]:
         trained.append(clf.drift_.share_retrained)
     row = [problem.name, problem.size, type(estimator).__name__, f"{_nll(refit, problem):.3f}"]
     row += [f"{np.mean(nll):.3f}", f"{seconds / np.mean(spent):.1f}", f"{np.mean(trained):.0%}"]
-    print(*row, sep=" | ", flush=True)
     return row
 
 
@@ -101,19 +106,24 @@ def _hundred(problem: Problem, estimator: Any) -> list[str]:
     spent = sum(_updated(clf, problem, label) for label in labels[_FIRST:])
     row = [problem.name, type(estimator).__name__, f"{_nll(refit, problem):.3f}", f"{_nll(clf, problem):.3f}"]
     row += [f"{spent / seconds:.0f}", f"{refit.tree_.mean_depth:.1f}", f"{clf.tree_.mean_depth:.1f}"]
-    print(*row, sep=" | ", flush=True)
     return row
 
 
 def main() -> None:
     options = arguments(__doc__)
-    header = ["data", "Rows x features", "learner", "NLL refit", "NLL updated", "times faster", "trained"]
-    rows = [_one(problem, estimator) for problem, estimator in _subjects()]
+    store = Store("growing")
+    cases = {f"one: {name}": (_one, make) for name, make in ONE.items()}
+    cases |= {f"hundred: {name}": (_hundred, make) for name, make in HUNDRED.items()}
+    for title, (measure, make) in cases.items():
+        if title not in store:
+            store.keep(title, measure(*make()))
+    rows = {kind: [store[each] for each in cases if each.startswith(kind)] for kind in ("one", "hundred")}
     more = ["data", "learner", "NLL refit", "NLL updated", "time, in refits", "depth refit", "depth updated"]
-    table = markdown_table(more, [_hundred(problem, estimator) for problem, estimator in _many()])
+    table = markdown_table(more, rows["hundred"])
     text = TEXT.format(trials=_TRIALS, first=_FIRST).strip()
     text += f"\n\n## A hundred classes one by one\n\n{table}\n\n## One class"
-    report("growing", text, header, rows, save=options.save)
+    header = ["data", "rows x features", "learner", "NLL refit", "NLL updated", "times faster", "trained"]
+    report("growing", text, header, rows["one"], save=options.save)
 
 
 if __name__ == "__main__":

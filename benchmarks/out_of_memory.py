@@ -1,4 +1,7 @@
-"""Files ten times as large as the memory that a process may use, fitted batch by batch."""
+"""Files ten times as large as the memory that a process may use, fitted batch by batch.
+
+Rows are stored: an interrupted run goes on where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from benchmarks.race import arguments, report
+from benchmarks.race import Store, arguments, report
 from dichotomies import HistGradientBoostClassifier, NestedDichotomyClassifier
 
 if TYPE_CHECKING:
@@ -33,8 +36,8 @@ were not held, an allocation would fail, and the fit with it. *Peak* is the larg
 of one pass over the file that sums the rows of each class.
 
 The NLL on test rows is compared with a fit in memory on one row in {part}, with as much less
-`max_memory`, so that as many nodes are trained on samples. Vector scaling in all, in memory cross-fitted on
-three folds. The rows are generated: classes in groups of ten, features with noise.
+`max_memory`, so that as many nodes are trained on samples, and with the same tree. Vector scaling in all, in
+memory cross-fitted on three folds. The rows are generated: classes in groups of ten, features with noise.
 """
 
 _FEATURES, _CLASSES, _BATCH, _TEST_ROWS, _PART = 64, 200, 32_768, 20_000, 40
@@ -106,16 +109,16 @@ class _Peak:
 
 
 def _fitted(learner: str, folder: Path, n: int, budget: int) -> dict[str, Any]:
-    """Fit in this process; return NLL on test rows, seconds and peak memory."""
+    """Fit in this process; return the classifier's NLL on test rows, seconds, peak memory and tree."""
     clf, begun = _classifier(learner), process_time()
     with _Peak() as peak:
         clf.fit_batches(lambda: _batches(folder, n), max_memory=budget, spill=folder / "spill")
-    return {"nll": _nll(clf), "seconds": process_time() - begun, "peak": peak.most}
+    return {"nll": _nll(clf), "seconds": process_time() - begun, "peak": peak.most, "tree": clf.tree_}
 
 
-def _classifier(learner: str) -> Any:
+def _classifier(learner: str, structure: Any = "2-means") -> Any:
     calibration: dict[str, Any] = {"internal_calibration": None, "external_calibration": "vector"}
-    return NestedDichotomyClassifier(LEARNERS[learner](), "2-means", random_state=0, **calibration)
+    return NestedDichotomyClassifier(LEARNERS[learner](), structure, random_state=0, **calibration)
 
 
 def _nll(clf: Any) -> float:
@@ -123,9 +126,9 @@ def _nll(clf: Any) -> float:
     return float(-clf.predict_log_proba(X)[np.arange(len(y)), np.searchsorted(clf.classes_, y)].mean())
 
 
-def _in_memory(learner: str, folder: Path, n: int) -> float:
+def _in_memory(learner: str, folder: Path, n: int, tree: Any) -> float:
     X, y = (np.concatenate(each) for each in zip(*_batches(folder, n), strict=True))
-    return _nll(_classifier(learner).fit(X, y))
+    return _nll(_classifier(learner, tree).fit(X, y))
 
 
 def _limited(learner: str, folder: Path, n: int, limit: int) -> dict[str, Any]:
@@ -143,16 +146,20 @@ def _child(learner: str, folder: str, n: str, limit: str) -> None:
     """Entry of the limited process; kernels are compiled beforehand."""
     most = int(limit) * 2**20
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    print(json.dumps(_fitted(learner, Path(folder), int(n), _BUDGET * 2**20)))
+    found = _fitted(learner, Path(folder), int(n), _BUDGET * 2**20)
+    print(json.dumps({name: found[name] for name in ("nll", "seconds", "peak")}))
 
 
-def _row(learner: str, folder: Path, n: int, one_pass: float) -> list[str]:
-    _fitted(learner, folder, n // 100, 2**22)  # compiles
-    large = _limited(learner, folder, n, _LIMIT)
-    small = _fitted(learner, folder, n // _PART, _BUDGET * 2**20 // _PART)
+def _row(learner: str, n: int) -> list[str]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _write(folder, n)
+        _fitted(learner, folder, n // 1_000, 2**22)  # compiles
+        large, one_pass = _limited(learner, folder, n, _LIMIT), _one_pass(folder, n)
+        small = _fitted(learner, folder, n // _PART, _BUDGET * 2**20 // _PART)
+        in_memory = _in_memory(learner, folder, n // _PART, small["tree"])
     row = [learner, f"{large['nll']:.3f}", f"{large['peak']} MiB", f"{large['seconds'] / one_pass:.1f}"]
-    row += [f"{small['nll']:.3f}", f"{_in_memory(learner, folder, n // _PART):.3f}"]
-    print(*row, sep=" | ", flush=True)
+    row += [f"{small['nll']:.3f}", f"{in_memory:.3f}"]
     return row
 
 
@@ -160,13 +167,12 @@ def main() -> None:
     if sys.argv[1:2] == ["--child"]:
         _child(*sys.argv[2:])
         return
-    options = arguments(__doc__)
+    options, store = arguments(__doc__), Store("out_of_memory")
     n = 10 * _LIMIT * 2**20 // (4 * _FEATURES)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        _write(folder, n)
-        one_pass = _one_pass(folder, n)
-        rows = [_row(learner, folder, n, one_pass) for learner in LEARNERS]
+    for learner in LEARNERS:
+        if learner not in store:
+            store.keep(learner, _row(learner, n))
+    rows = [store[learner] for learner in LEARNERS]
     text = TEXT.format(
         large=4 * _FEATURES * n / 2**30,
         rows=n,
