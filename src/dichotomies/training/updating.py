@@ -140,7 +140,7 @@ class Update:
         model = FittedForest(found.forest, scorer, plan.pooling)
         unseen = self._unseen(found, crossed) if plan.calibrates_outside or plan.prediction_sets else []
         model = fit_external(plan, model, rows, unseen)
-        conformal = conformal_scores(plan, model, rows, unseen)
+        conformal = conformal_scores(plan, model, rows, unseen) if plan.prediction_sets else None
         scores = unseen_scores(unseen, found.forest.n_different)
         nll = self._nll(model, scores)
         kept = KeptRows.of(plan, rows, scores, context.rng, n_old=self.n_old, n_seen=self.n_seen)
