@@ -28,25 +28,26 @@ if TYPE_CHECKING:
 TEXT = """
 # Files larger than memory
 
-A file of {large:.1f} GiB, {rows:,} rows of {features} numbers in single precision and {classes} classes, is
-fitted by `fit_batches` in a process that may use a tenth of that: `RLIMIT_DATA` is {limit} MiB. It counts all
-private writable memory (the libraries' included, some {libraries} MiB), but not mapped files. If the limit
-were not held, an allocation would fail, and the fit with it. *Peak* is the largest `VmData`, looked at
-20 times a second. `max_memory` leaves {budget} MiB to rows and copies of them. Processor time is a multiple
-of one pass over the file that sums the rows of each class.
+A file is fitted by `fit_batches` in a process whose memory is limited by `RLIMIT_DATA`. That counts all
+private writable memory, but not mapped files; if the limit were not held, an allocation would fail, and the
+fit with it. The limit is what the process has after a small fit, libraries and compiled kernels included, and
+{room} MiB more. The file is {times} times those {room} MiB: rows of {features} numbers in single precision,
+{classes} classes; with `--whole`, {times} times the whole limit. `max_memory` is {budget} MiB. *Peak* is the
+largest `VmData`, looked at 20 times a second. Time is processor time, as a multiple of one pass over the file
+that sums the rows of each class.
 
-The NLL on test rows is compared with a fit in memory on one row in {part}, with as much less
-`max_memory`, so that as many nodes are trained on samples, and with the same tree. Vector scaling in all, in
-memory cross-fitted on three folds. The rows are generated: classes in groups of ten, features with noise.
+The NLL on test rows is compared with a fit in memory on one row in {part}, with as much less `max_memory`, so
+that as many nodes are trained on samples, and with the same tree. Vector scaling in all, in memory
+cross-fitted on three folds. The rows are generated: classes in groups of ten, features with noise.
 """
 
-_FEATURES, _CLASSES, _BATCH, _TEST_ROWS, _PART = 64, 200, 32_768, 20_000, 40
-#: Memory that a process may have, what of it is for rows, and what libraries take, in MiB.
-_LIMIT, _BUDGET, _LIBRARIES = 420, 64, 300
+_FEATURES, _CLASSES, _BATCH, _TEST_ROWS, _PART = 64, 200, 16_384, 20_000, 20
+#: Memory beyond what libraries take, what of it is for rows, in MiB, and how much larger the file is.
+_ROOM, _BUDGET, _TIMES = 48, 16, 10
 LEARNERS: dict[str, Callable[[], Any]] = {
     "naive Bayes": GaussianNB,
     "logistic regression": LogisticRegression,
-    "boosted trees": lambda: HistGradientBoostClassifier(4, max_leaf_nodes=16),
+    "boosted trees": lambda: HistGradientBoostClassifier(10, max_leaf_nodes=16),
 }
 
 
@@ -89,8 +90,13 @@ def _one_pass(folder: Path, n: int) -> float:
     return process_time() - begun
 
 
+def _data() -> int:
+    """Private writable memory of this process, in MiB."""
+    return int(Path("/proc/self/status").read_text().split("VmData:")[1].split()[0]) // 1024
+
+
 class _Peak:
-    """Largest private writable memory of this process (VmData) in MiB, looked at every 50 ms."""
+    """Largest private writable memory of this process in MiB, looked at every 50 ms."""
 
     def __enter__(self) -> _Peak:
         self.most, self._done = 0, threading.Event()
@@ -100,8 +106,7 @@ class _Peak:
 
     def _look(self) -> None:
         while not self._done.wait(0.05):
-            status = Path("/proc/self/status").read_text()
-            self.most = max(self.most, int(status.split("VmData:")[1].split()[0]) // 1024)
+            self.most = max(self.most, _data())
 
     def __exit__(self, *exception: object) -> None:
         self._done.set()
@@ -131,35 +136,43 @@ def _in_memory(learner: str, folder: Path, n: int, tree: Any) -> float:
     return _nll(_classifier(learner, tree).fit(X, y))
 
 
-def _limited(learner: str, folder: Path, n: int, limit: int) -> dict[str, Any]:
-    """Fit in a process of its own that may use `limit` MiB."""
-    command = [sys.executable, "-m", "benchmarks.out_of_memory"]
-    command += ["--child", learner, str(folder), str(n), str(limit)]
+def _limited(learner: str, whole: bool) -> dict[str, Any]:
+    """Fit in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.out_of_memory", "--child", learner, "whole" if whole else ""]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{learner} under {limit} MiB: {done.stderr[-2000:]}")
+        raise RuntimeError(f"{learner}: {done.stderr[-2000:]}")
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 
 
-def _child(learner: str, folder: str, n: str, limit: str) -> None:
-    """Entry of the limited process; kernels are compiled beforehand."""
-    most = int(limit) * 2**20
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    found = _fitted(learner, Path(folder), int(n), _BUDGET * 2**20)
-    print(json.dumps({name: found[name] for name in ("nll", "seconds", "peak")}))
+def _child(learner: str, whole: str) -> None:
+    """Entry of the process: warm up, limit the memory, fit to a file that is too large for it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _write(folder, 4 * _BATCH)
+        _fitted(learner, folder, 4 * _BATCH, _BUDGET * 2**20)
+        limit = _data() + _ROOM
+        n = _TIMES * (limit if whole else _ROOM) * 2**20 // (4 * _FEATURES)
+        _write(folder, n)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit * 2**20, limit * 2**20))
+        found = _fitted(learner, folder, n, _BUDGET * 2**20)
+        one_pass = _one_pass(folder, n)
+    kept = {name: found[name] for name in ("nll", "peak")}
+    print(json.dumps(kept | {"limit": limit, "rows": n, "passes": found["seconds"] / one_pass}))
 
 
-def _row(learner: str, n: int) -> list[str]:
+def _row(learner: str, whole: bool) -> list[str]:
+    large = _limited(learner, whole)
+    n = large["rows"] // _PART
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _write(folder, n)
-        _fitted(learner, folder, n // 1_000, 2**22)  # compiles
-        large, one_pass = _limited(learner, folder, n, _LIMIT), _one_pass(folder, n)
-        small = _fitted(learner, folder, n // _PART, _BUDGET * 2**20 // _PART)
-        in_memory = _in_memory(learner, folder, n // _PART, small["tree"])
-    row = [learner, f"{large['nll']:.3f}", f"{large['peak']} MiB", f"{large['seconds'] / one_pass:.1f}"]
-    row += [f"{small['nll']:.3f}", f"{in_memory:.3f}"]
+        small = _fitted(learner, folder, n, _BUDGET * 2**20 // _PART)
+        in_memory = _in_memory(learner, folder, n, small["tree"])
+    size = 4 * _FEATURES * large["rows"] / 2**20
+    row = [learner, f"{large['rows']:,}", f"{size:.0f} MiB", f"{large['limit']} MiB", f"{large['peak']} MiB"]
+    row += [f"{large['passes']:.0f}", f"{large['nll']:.3f}", f"{small['nll']:.3f}", f"{in_memory:.3f}"]
     return row
 
 
@@ -167,24 +180,16 @@ def main() -> None:
     if sys.argv[1:2] == ["--child"]:
         _child(*sys.argv[2:])
         return
-    options, store = arguments(__doc__), Store("out_of_memory")
-    n = 10 * _LIMIT * 2**20 // (4 * _FEATURES)
+    options = arguments(__doc__, whole="make the file ten times as large as the whole limit")
+    store = Store("out_of_memory")
     for learner in LEARNERS:
-        if learner not in store:
-            store.keep(learner, _row(learner, n))
-    rows = [store[learner] for learner in LEARNERS]
-    text = TEXT.format(
-        large=4 * _FEATURES * n / 2**30,
-        rows=n,
-        features=_FEATURES,
-        classes=_CLASSES,
-        libraries=_LIBRARIES,
-        limit=_LIMIT,
-        budget=_BUDGET,
-        part=_PART,
-    )
-    header = ["learner", "NLL", "Peak", "time, in passes", "NLL of a part", "NLL of it in memory"]
-    report("out_of_memory", text, header, rows, save=options.save)
+        title = f"{learner}, whole" if options.whole else learner
+        if title not in store:
+            store.keep(title, _row(learner, options.whole))
+    numbers = {"room": _ROOM, "times": _TIMES, "features": _FEATURES, "classes": _CLASSES}
+    text = TEXT.format(**numbers, budget=_BUDGET, part=_PART)
+    header = ["learner", "rows", "file", "limit", "peak", "time, in passes", "NLL", "NLL of a part"]
+    report("out_of_memory", text, [*header, "of it in memory"], list(store.values()), save=options.save)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ class BatchFits:
             rows = self._validated_batch(X, first[1], None, reset=True)
             plan, context = planned(plan), self._context()
             if is_naive_bayes(plan):
-                most = rows_in_memory(max_memory, rows.X)
+                most = rows_in_memory(max_memory, rows)
                 sampling = replace(plan, keep_rows=plan.keep_rows or most)
                 trained, statistics = learn_batches(sampling, self._batches(make_batches), context)
                 n_rows = int(statistics.size.sum())
@@ -134,7 +134,7 @@ class BatchFits:
                 self._say(f"writing {counts.size.sum():,} rows to {path}")
                 SpilledRows.write(path, counts, self._batches(make_batches))
                 folder.finish("spilling")
-            trained = SpilledTraining.of(plan, spilled, max_memory, context).run()
+            trained = SpilledTraining(plan, spilled, max_memory, context).run()
             folder.remove()
         return trained, int(counts.size.sum())
 

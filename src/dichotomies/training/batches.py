@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import IntArray, Matrix
+    from dichotomies._common.typing import IntArray
     from dichotomies.learners import Scorer
     from dichotomies.rows.row_counts import RowCounts
     from dichotomies.rows.spilled import SpilledRows
@@ -57,10 +58,17 @@ def planned(plan: Plan) -> Plan:
     return plan
 
 
-def rows_in_memory(max_memory: int, X: Matrix) -> int:
-    """Number of rows like those of a batch that may be in memory at a time, with copies of them."""
+def rows_in_memory(max_memory: int, rows: Rows) -> int:
+    """Number of rows like those of a batch that may be calibrated on, with copies of them."""
+    X = rows.X
     n_bytes = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
-    return _rows_within(max_memory, n_bytes / X.shape[0])
+    within = _rows_within(max_memory, n_bytes / len(rows))
+    return min(within, _calibration_rows(max_memory, rows.n_classes))
+
+
+def _calibration_rows(max_memory: int, n_classes: int) -> int:
+    """Number of rows whose class probabilities may be in memory at a time, with copies of them."""
+    return max(1_000, int(max_memory / (_COPIES * 4 * n_classes)))
 
 
 def _rows_within(max_memory: int, row_bytes: float) -> int:
@@ -73,19 +81,19 @@ class SpilledTraining:
 
     Attributes
     ----------
-    most : int
-        Number of rows that are in memory at a time.
+    max_memory : int
+        Bytes for rows and copies of them.
     """
 
     plan: Plan
     spilled: SpilledRows
-    most: int
+    max_memory: int
     context: Context
 
-    @classmethod
-    def of(cls, plan: Plan, spilled: SpilledRows, max_memory: int, context: Context) -> SpilledTraining:
-        """Find out how many rows may be in memory at a time."""
-        return cls(plan, spilled, _rows_within(max_memory, spilled.counts.row_bytes), context)
+    @cached_property
+    def most(self) -> int:
+        """Number of rows that are trained on at a time."""
+        return _rows_within(self.max_memory, self.counts.row_bytes)
 
     @property
     def counts(self) -> RowCounts:
@@ -105,6 +113,7 @@ class SpilledTraining:
             titled = self.context.titled(f"part {i + 1} of {len(tasks)}: ", i, len(tasks))
             parts.append((self._trained(NodeTask(rows, tree, nodes), titled), len(nodes)))
             places.append(place[nodes])
+            rows.memo.clear()  # it may refer to the rows, which would stay in memory until cycles are collected
         joined = JoinedScorer([part for part, _ in parts], [size for _, size in parts])
         scorer = some_nodes(joined, np.argsort(np.concatenate(places), kind="stable"))
         model = FittedForest(forest, scorer, plan.pooling)
@@ -120,7 +129,8 @@ class SpilledTraining:
         size = self.counts.size
         if not self.plan.calibrates_outside:
             return [np.empty(0, dtype=np.intp)] * len(size)
-        share = min(_HELD_OUT, self.most / max(1, size.sum()))
+        most = min(self.most, _calibration_rows(self.max_memory, len(size)))
+        share = min(_HELD_OUT, most / max(1, size.sum()))
         taken = np.where(size >= _FEWEST_ROWS, np.ceil(share * size), 0).astype(np.intp)
         return [_drawn(n, m, self.context.rng) for n, m in zip(size.tolist(), taken.tolist(), strict=True)]
 

@@ -87,6 +87,7 @@ def learn_batches(plan: Plan, batches: Iterable[Rows], context: Context) -> tupl
         if plan.uses_folds:
             new = new.in_folds(plan.cv, context.rng)
         more = naive_bayes(plan).class_statistics(NodeTask(new, _any_tree(known)), context)
+        new.memo.clear()  # it refers to the rows, which would stay in memory until cycles are collected
         if statistics is not None:
             more = statistics.over(np.searchsorted(known, classes), len(known)).plus(more)
         rows = new if kept is None else joined_rows(kept, classes, new)
