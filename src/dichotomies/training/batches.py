@@ -113,7 +113,7 @@ class SpilledTraining:
             titled = self.context.titled(f"part {i + 1} of {len(tasks)}: ", i, len(tasks))
             parts.append((self._trained(NodeTask(rows, tree, nodes), titled), len(nodes)))
             places.append(place[nodes])
-            rows.memo.clear()  # it may refer to the rows, which would stay in memory until cycles are collected
+            rows.memo.clear()  # it may refer to the rows, which would stay until cycles are collected
         joined = JoinedScorer([part for part, _ in parts], [size for _, size in parts])
         scorer = some_nodes(joined, np.argsort(np.concatenate(places), kind="stable"))
         model = FittedForest(forest, scorer, plan.pooling)

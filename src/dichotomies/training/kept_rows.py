@@ -142,6 +142,13 @@ class KeptRows:
         )
 
 
+def counted_once(rows: Rows, n_seen: int) -> Rows:
+    """Rows to calibrate on: a row of a sample counts as one row, not as the rows that it stands for."""
+    if rows.weight is None or len(rows) >= n_seen:
+        return rows
+    return rows.reweighted(rows.weight * (len(rows) / n_seen))
+
+
 def unseen_scores(unseen: Sequence[Unseen], n_nodes: int) -> tuple[IntArray, FloatArray]:
     """Row numbers, and the log-odds of their nodes by models that have not seen them."""
     if not unseen:

@@ -13,7 +13,7 @@ from dichotomies.rows.folds import fold_count, fold_of_rows
 from dichotomies.rows.row_counts import RowCounts
 from dichotomies.training.class_totals import with_totals
 from dichotomies.training.judging import LearnerJudge
-from dichotomies.training.kept_rows import KeptRows, unseen_scores
+from dichotomies.training.kept_rows import KeptRows, counted_once, unseen_scores
 from dichotomies.training.train import grow, train
 from dichotomies.training.updating import joined_rows, placed, without
 from dichotomies.tree import ClassTree
@@ -128,6 +128,7 @@ def _trained(
     plan: Plan, forest: Forest, rows: Rows, kept: KeptRows, statistics: ClassStatistics, context: Context
 ) -> Trained:
     """Train all nodes from statistics, and calibrate on the rows that are kept."""
+    rows = counted_once(rows, kept.n_seen)
     naive_bayes(plan).preset(NodeTask(rows, forest.trees[0]), statistics)
     trained = train(replace(plan, keep_rows=0), forest, rows, context)
     return trained._replace(kept=kept)

@@ -20,7 +20,7 @@ from dichotomies.training.conformal import conformal_scores
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import NONE, Unseen, fit_external
 from dichotomies.training.judging import only_present
-from dichotomies.training.kept_rows import KeptRows, unseen_scores
+from dichotomies.training.kept_rows import KeptRows, counted_once, unseen_scores
 from dichotomies.tree.edited_forest import EditedForest
 from dichotomies.tree.grafting import Graft, grafted, landing
 
@@ -139,8 +139,9 @@ class Update:
         scorer = edited(self.model.scorer, n_before, found.source, sizes)
         model = FittedForest(found.forest, scorer, plan.pooling)
         unseen = self._unseen(found, crossed) if plan.calibrates_outside or plan.prediction_sets else []
-        model = fit_external(plan, model, rows, unseen)
-        conformal = conformal_scores(plan, model, rows, unseen) if plan.prediction_sets else None
+        counted = counted_once(rows, self.n_seen + len(rows) - self.n_old)
+        model = fit_external(plan, model, counted, unseen)
+        conformal = conformal_scores(plan, model, counted, unseen) if plan.prediction_sets else None
         scores = unseen_scores(unseen, found.forest.n_different)
         nll = self._nll(model, scores)
         kept = KeptRows.of(plan, rows, scores, context.rng, n_old=self.n_old, n_seen=self.n_seen)
