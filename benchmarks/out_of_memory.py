@@ -115,9 +115,10 @@ class _Peak:
 
 def _fitted(learner: str, folder: Path, n: int, budget: int) -> dict[str, Any]:
     """Fit in this process; return the classifier's NLL on test rows, seconds, peak memory and tree."""
-    clf, begun = _classifier(learner), process_time()
+    clf, begun = _classifier(learner).set_params(max_memory=budget), process_time()
     with _Peak() as peak:
-        clf.fit_batches(lambda: _batches(folder, n), max_memory=budget, spill=folder / "spill")
+        clf.fit_batches(lambda: _batches(folder, n), spill=folder / "spill")
+    clf.set_params(max_memory=None)
     return {"nll": _nll(clf), "seconds": process_time() - begun, "peak": peak.most, "tree": clf.tree_}
 
 

@@ -21,7 +21,7 @@ def files(tmp_path, digits):
 
 @pytest.mark.parametrize("estimator", ["logistic", "gaussian-nb"])
 def test_a_model_of_several_files_is_saved_and_evaluated(files, estimator, tmp_path):
-    given = ["--label", "y", "--estimator", estimator, "-o", tmp_path / "m", "--max-memory", "1"]
+    given = ["--label", "y", "--estimator", estimator, "-o", tmp_path / "m", "--max-memory", "1MB"]
     said = run_json("fit-batches", *files, *given, "--quiet")
     assert said["rows"] == 900
     assert said["classes"] == 10

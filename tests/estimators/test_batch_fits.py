@@ -48,8 +48,8 @@ def test_nodes_whose_rows_fit_into_memory_are_trained_on_all_of_them(rows):
     X, y = rows
     most = 1_000  # at the least
     X, y = np.concatenate([X] * 4), np.concatenate([y] * 4)
-    clf = NestedDichotomyClassifier(LogisticRegression(tol=1e-8), **PLAIN)
-    clf.fit_batches(_batches(X, y), max_memory=1)
+    clf = NestedDichotomyClassifier(LogisticRegression(tol=1e-8), max_memory=1, **PLAIN)
+    clf.fit_batches(_batches(X, y))
     whole = NestedDichotomyClassifier(LogisticRegression(tol=1e-8), clf.tree_, **PLAIN).fit(X, y)
     tree = clf.tree_
     offset = np.concatenate([[0], np.cumsum(np.bincount(y)[tree.leaf_order])])

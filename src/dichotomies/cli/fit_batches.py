@@ -54,17 +54,6 @@ def fit_batches(
         int,
         options.option(panel=options.LEARNING, min=1, metavar="N", help="Trees.", show_default=True),
     ] = Settings.trees,
-    max_memory: Annotated[
-        int,
-        options.option(
-            "--max-memory",
-            panel=options.RUNNING,
-            min=1,
-            metavar="MIB",
-            help="Memory for rows and copies of them, in MiB.",
-            show_default=True,
-        ),
-    ] = 1024,
     spill: Annotated[
         Path | None,
         options.option(
@@ -97,8 +86,7 @@ def fit_batches(
     if not (quiet or json):
         print(*map(printable, roles_in_words(wanted)), sep="\n")
     classifier = settings.classifier(next(files[0].batches(wanted, 1_000)), n_jobs=jobs, verbose=not quiet)
-    memory = {"max_memory": max_memory * 2**20, "spill": spill}
-    model = fit_to_files(classifier, files, wanted, label=name, ngrams=ngrams, scaled=scale, **memory)
+    model = fit_to_files(classifier, files, wanted, label=name, ngrams=ngrams, scaled=scale, spill=spill)
     classifier.set_params(n_jobs=None, verbose=0)  # settings of this run, not of the model
     model.save(output)
     summary = summary_of(model, classifier.drift_.n_rows_fitted, output, time.monotonic() - begun)

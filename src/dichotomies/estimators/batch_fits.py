@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from dichotomies.training.train import Trained
 
 
+#: Bytes for rows and the copies that learners make of them, unless `max_memory` says more or less.
+_MEMORY = 2**30
+
+
 class BatchFits:
     """Mixin of the estimators: fitting to batches of rows."""
 
@@ -39,6 +43,7 @@ class BatchFits:
     n_features_in_: int
     conformal_: Any
     kept_rows_: Any
+    class_count_: Any
     statistics_: Any
     verbose: bool | int
     is_to_choose: Any
@@ -52,7 +57,6 @@ class BatchFits:
         self,
         make_batches: Callable[[], Iterable[tuple[Any, ...]]],
         *,
-        max_memory: int = 2**30,
         spill: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Fit to rows that come in batches, of which only some are in memory at a time.
@@ -60,7 +64,8 @@ class BatchFits:
         Naive Bayes takes one pass: statistics of the classes are exact, and calibrators are fitted to a
         sample of the rows. For all other learners rows are counted in a first pass and written to files,
         sorted by class, in a second; then nodes are trained on the rows of their classes, as many at a time
-        as `max_memory` allows. The few nodes at the top that have more rows are trained on a stratified
+        as the parameter `max_memory` allows (1 GiB by default, libraries and
+        one batch not included). The few nodes at the top that have more rows are trained on a stratified
         sample of them. External calibrators are fitted to rows that were held out, a tenth or as many as fit;
         ``internal_calibration="auto"`` is none.
 
@@ -69,9 +74,6 @@ class BatchFits:
         make_batches : callable
             Starts an iterator of ``(X, y)`` or ``(X, y, sample_weight)``, again at every call, with the same
             rows in the same order. Of files, see `dichotomies.tables.parquet_batches`.
-        max_memory : int, default=2**30
-            Bytes for rows and the copies that learners make of them. The libraries themselves, one batch, and
-            the model come in addition.
         spill : path, optional
             Folder for the files, as large as the rows, removed in the end. If a fit is interrupted, the next
             one with the same folder does not repeat the passes that were finished. By default a temporary
@@ -98,12 +100,14 @@ class BatchFits:
                 )
             plan, X = self._planned(first[0])
             rows = self._validated_batch(X, first[1], None, reset=True)
-            plan, context = planned(plan), self._context()
+            max_memory, context = plan.max_memory or _MEMORY, self._context()
+            plan = replace(planned(plan), max_memory=None)
             if is_naive_bayes(plan):
                 most = rows_in_memory(max_memory, rows)
                 sampling = replace(plan, keep_rows=plan.keep_rows or most)
                 trained, statistics = learn_batches(sampling, self._batches(make_batches), context)
                 n_rows = int(statistics.size.sum())
+                self.class_count_ = statistics.class_size
                 if plan.keep_rows:
                     self.kept_rows_, self.statistics_ = trained.kept, statistics
             else:
@@ -134,6 +138,7 @@ class BatchFits:
                 self._say(f"writing {counts.size.sum():,} rows to {path}")
                 SpilledRows.write(path, counts, self._batches(make_batches))
                 folder.finish("spilling")
+            self.class_count_ = counts.size
             trained = SpilledTraining(plan, spilled, max_memory, context).run()
             folder.remove()
         return trained, int(counts.size.sum())

@@ -61,6 +61,7 @@ class Updates:
     model_: FittedForest
     calibration_: Calibration
     kept_rows_: KeptRows
+    class_count_: Any
     statistics_: ClassStatistics
     drift_: Drift
     random_state: Any
@@ -158,7 +159,8 @@ class Updates:
                 self._forget_rows_of_sets()
                 model = conditioned(self.model_, gone)
                 self.drift_ = self._drifted(np.full(model.forest.n_different, -1), n_forgotten=len(gone))
-                self.model_, self.classes_ = model, model.tree.classes
+                self.model_ = model
+                self._count(np.zeros(model.n_classes, dtype=np.intp))
         return self
 
     @available_if(_is_naive_bayes)  # type: ignore[untyped-decorator]
@@ -218,6 +220,7 @@ class Updates:
         assert kept is not None
         self.kept_rows_ = kept
         self.classes_, self.structure_ = self.model_.tree.classes, None
+        self.class_count_ = self.statistics_.class_size
         self._forget_rows_of_sets()
         if conformal is not None:
             self.conformal_ = conformal
@@ -258,9 +261,19 @@ class Updates:
         drift = self._drifted(updated.source, **counts)
         self.drift_ = replace(drift, nll_before=before, nll_after=updated.nll)
         self.model_, self.kept_rows_ = updated.model, updated.kept
-        self.classes_ = updated.model.tree.classes
+        self._count(updated.added)
         if updated.conformal is not None:
             self.conformal_ = updated.conformal
+
+    def _count(self, added: Any) -> None:
+        """Set the classes to those of the model, and add to the number of rows of each."""
+        classes = self.model_.tree.classes
+        if hasattr(self, "class_count_"):
+            known = np.isin(self.classes_, classes)
+            added = added.copy()
+            added[np.searchsorted(classes, self.classes_[known])] += self.class_count_[known]
+            self.class_count_ = added
+        self.classes_ = classes
 
     def _forget_rows_of_sets(self) -> None:
         """Drop the evaluated rows that prediction sets are computed from: they are of the model before."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from dichotomies._kernels.composition import implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
-from dichotomies.inference.composition import class_log_proba, in_chunks
+from dichotomies.inference.composition import bytes_of_chunk, class_log_proba, in_chunks
 from dichotomies.inference.pooling import POOLINGS
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
@@ -154,13 +154,13 @@ class FittedForest:
     def most_probable(self, X: Matrix, n_jobs: int | None = None) -> IntArray:
         """Code of the most probable class of each row."""
         best = np.empty(X.shape[0], dtype=np.intp)
-        search = self.search if self.search is not None and self.search.pays(1, X.shape[0]) else None
+        search = self.search if self.search is not None and self.search.is_worthwhile(X, 1) else None
 
         def predict(rows: slice) -> None:
             if search is None:
                 best[rows] = self.log_proba(X[rows]).argmax(axis=1)
             else:
-                found = search.best(X[rows], 1, most=search.most_visits).codes[:, 0]
+                found = search.best(X[rows], 1, most=search.most_visits(X)).codes[:, 0]
                 lost = np.flatnonzero(found < 0)
                 if len(lost):
                     found[lost] = self.log_proba(X[rows][lost]).argmax(axis=1)
@@ -171,9 +171,18 @@ class FittedForest:
 
     def in_chunks(self, X: Matrix, predict: Callable[[slice], None], n_jobs: int | None) -> None:
         """Predict chunk by chunk: no more than a chunk of probabilities per worker is held at a time."""
-        is_single = len(self.forest.trees) == 1
-        width = self.forest.n_different if is_single else self.forest.n_different + 2 * self.n_classes
-        in_chunks(width, X.shape[0], predict, n_jobs)
+        in_chunks(_width(self.forest), X.shape[0], predict, n_jobs)
+
+
+def least_bytes(forest: Forest) -> int:
+    """Least memory in which many rows can be predicted."""
+    return bytes_of_chunk(_width(forest))
+
+
+def _width(forest: Forest) -> int:
+    """Numbers that are held of a row."""
+    is_single = len(forest.trees) == 1
+    return forest.n_different if is_single else forest.n_different + 2 * forest.n_classes
 
 
 @dataclass(frozen=True, eq=False)

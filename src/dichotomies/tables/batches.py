@@ -103,7 +103,7 @@ def fit_to_files(
     label: str | None = None,
     ngrams: str = "word",
     scaled: bool | None = None,
-    **memory: Any,
+    spill: Any = None,
 ) -> TableModel:
     """Fit a classifier to files of the same columns, batch by batch.
 
@@ -114,8 +114,8 @@ def fit_to_files(
     ----------
     columns : Columns
         Columns to read, with their roles.
-    **memory
-        `max_memory` and `spill`, see `fit_batches`.
+    spill : path, optional
+        See `fit_batches`.
     """
     first = next(iter(files[0].batches(columns, _FIRST_ROWS)))
     model = TableModel.prepared(classifier, first, label=label, ngrams=ngrams, scaled=scaled)
@@ -126,5 +126,5 @@ def fit_to_files(
                 own = () if table.weight is None else (table.weight,)
                 yield model.matrix(table), table.labels, *own
 
-    classifier.fit_batches(batches, **memory)
+    classifier.fit_batches(batches, spill=spill)
     return model

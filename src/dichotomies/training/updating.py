@@ -44,6 +44,8 @@ class Updated(NamedTuple):
         Number of each node in the model before; -1 where it was trained.
     nll : float or None
         Mean out-of-fold NLL of the new rows of known classes.
+    added : (n_classes,)
+        Number of new rows of each class.
     """
 
     model: FittedForest
@@ -51,6 +53,7 @@ class Updated(NamedTuple):
     conformal: ConformalRows | None
     source: IntArray
     nll: float | None
+    added: IntArray
 
 
 def settled(plan: Plan, calibration: Calibration) -> Plan:
@@ -145,7 +148,8 @@ class Update:
         scores = unseen_scores(unseen, found.forest.n_different)
         nll = self._nll(model, scores)
         kept = KeptRows.of(plan, rows, scores, context.rng, n_old=self.n_old, n_seen=self.n_seen)
-        return Updated(model, kept, conformal, found.source, nll)
+        added = np.bincount(rows.codes[self.n_old :], minlength=rows.n_classes)
+        return Updated(model, kept, conformal, found.source, nll, added)
 
     def _unseen(self, found: EditedForest, crossed: Sequence[CrossFit]) -> list[Unseen]:
         """The rows that have scores, and the new ones, with log-odds by models that have not seen them.

@@ -229,9 +229,17 @@ class NodeTraining:
     # ------------------------------------------------------------------ dense rows
 
     def _dense(self, results: Results) -> list[NodeScorer]:
-        X = self.task.rows.features_of(self.task.row_order)
+        X = self.task.rows.X
         weights = np.zeros((self.n_kept, self.task.n_nodes, X.shape[1]), dtype=X.dtype)
-        left = np.flatnonzero(results.is_trained[0])
+        self.solve_dense(np.flatnonzero(results.is_trained[0]), results, weights)
+        return [
+            DenseWeights(weights[member], results.intercept[member], results.is_trained[member])
+            for member in range(self.n_kept)
+        ]
+
+    def solve_dense(self, left: IntArray, results: Results, weights: FloatArray) -> None:
+        """Train some nodes on dense rows, each by the solver it suits."""
+        X = self.task.rows.features_of(self.task.row_order)
         if self.is_small():
             X = X.astype(np.float64, copy=False)
         else:
@@ -240,10 +248,6 @@ class NodeTraining:
         left = self._by_rows(left, X, results, weights)
         if len(left):
             self.by_newton(left, X, results, weights)
-        return [
-            DenseWeights(weights[member], results.intercept[member], results.is_trained[member])
-            for member in range(self.n_kept)
-        ]
 
     def by_newton(self, which: IntArray, X: FloatArray, results: Results, weights: FloatArray) -> None:
         """Train nodes by matrices of second derivatives, in plain numpy."""

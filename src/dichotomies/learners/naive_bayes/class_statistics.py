@@ -58,6 +58,12 @@ class ClassStatistics:
         """Number of classes."""
         return len(self.size) // self.n_folds
 
+    @property
+    def class_size(self) -> IntArray:
+        """Number of rows of each class."""
+        size: IntArray = self.size.reshape(-1, self.n_folds).sum(axis=1)
+        return size
+
     def over(self, codes: IntArray, n_classes: int) -> ClassStatistics:
         """The same for more classes: class i becomes class ``codes[i]``; the others have no rows."""
         source = np.full(n_classes, -1)
