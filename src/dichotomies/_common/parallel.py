@@ -1,11 +1,9 @@
-"""Parallel loops with one BLAS thread per task, and the `Context` of a call."""
+"""Parallel loops on this machine or a cluster, and the `Context` of a call."""
 
 from __future__ import annotations
 
-import os
-import threading
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +11,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
-# threadpoolctl is a dependency of scikit-learn itself, so it is always installed.
-from threadpoolctl import ThreadpoolController
-
+from dichotomies._common.blas import ONE_BLAS_THREAD
+from dichotomies._common.cluster import Cluster, active
 from dichotomies._common.forking import FORK_GATE
 from dichotomies._common.progress import Bar, Progress, within
 
@@ -29,47 +26,8 @@ if TYPE_CHECKING:
 #: Enough for load balancing and progress reports, few enough to be cheap.
 _BATCHES_PER_JOB = 16
 
-
-class _OneBlasThread:
-    """Context in which BLAS uses one thread: the first to enter sets the limit, the last to leave lifts it.
-
-    The limit applies to the whole process, so threads that enter and leave in any order must share it. A
-    process made by ``fork`` has none of its parent's other threads, so what they held is released there.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._limit: Any = None
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._release)
-
-    def _release(self) -> None:
-        self._lock = threading.Lock()
-        if self._inside:
-            self._inside = 0
-            self._limit.__exit__(None, None, None)
-
-    def __enter__(self) -> None:
-        with FORK_GATE, self._lock:
-            if self._inside == 0:
-                self._limit = _controller().limit(limits=1, user_api="blas")
-                self._limit.__enter__()
-            self._inside += 1
-
-    def __exit__(self, *exception: object) -> None:
-        with FORK_GATE, self._lock:
-            if self._inside == 1:
-                self._limit.__exit__(None, None, None)
-            self._inside = max(0, self._inside - 1)  # 0 already if it was entered before a fork
-
-
-ONE_BLAS_THREAD = _OneBlasThread()
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+#: Seconds of work on one core below which a cluster would only take longer.
+_WORTH_SENDING = 1.0
 
 
 def _with_one_blas_thread(task: Callable[..., Any], *arguments: Any) -> Any:
@@ -168,6 +126,44 @@ class Context:
     verbose: bool = False
     title: str = ""
     span: tuple[float, float] = (0.0, 1.0)
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        shared: Any,
+        arguments: Sequence[tuple[Any, ...]],
+        seconds: Sequence[float],
+        *,
+        work: str = "",
+        threads: bool = True,
+    ) -> list[Any]:
+        """Call ``function(shared, *each)`` for each tuple of arguments; return the results in their order.
+
+        On a cluster (`dichotomies._common.cluster`) the most expensive tasks start first, and `shared` is
+        sent once per worker. Work of less than `_WORTH_SENDING` stays here.
+
+        Parameters
+        ----------
+        function : callable
+            A function of a module, not a closure.
+        seconds : sequence of float
+            Rough estimate for each task.
+        work : str
+            Title of the progress report.
+        threads : bool
+            On this machine, run in threads; otherwise in processes, unless joblib is told otherwise.
+        """
+        progress = self.progress(work)
+        remote = self.cluster(float(np.sum(seconds)))
+        if remote is not None and len(arguments) > 1:
+            show = None if progress is None else progress.show
+            return remote.map(function, shared, arguments, seconds, show)
+        task = partial(function, shared)
+        return run(task, arguments, n_jobs=self.n_jobs, progress=progress, shared_memory=threads)
+
+    def cluster(self, seconds: float) -> Cluster | None:
+        """Cluster for work that takes so long on one core; None where it is to stay on this machine."""
+        return active(self.n_jobs) if seconds >= _WORTH_SENDING else None
 
     def titled(self, title: str, i: int = 0, n: int = 1) -> Context:
         """Copy with a longer title prefix, for part `i` of `n` of the work."""

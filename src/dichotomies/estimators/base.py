@@ -14,8 +14,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies._common.blas import ONE_BLAS_THREAD
+from dichotomies._common.cluster import shipment
 from dichotomies._common.doc_links import documented
-from dichotomies._common.parallel import ONE_BLAS_THREAD, Context
+from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._kernels.compile import training
 from dichotomies.estimators.frames import FrameColumns
@@ -97,7 +99,7 @@ class DichotomyEstimator(
         before = self.__dict__.copy()
         try:
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
-            with ONE_BLAS_THREAD, training():
+            with ONE_BLAS_THREAD, training(), shipment():
                 return self._fit(X, y, sample_weight)
         except BaseException:  # what was fitted before stays as it was
             self.__dict__ = before

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
+    from dichotomies.learners.boosting.binning import Binning
 
 
 #: Memory for dense rows of a sparse matrix, in bytes.
@@ -101,8 +102,8 @@ class BoostedTrees:
     is_trained: BoolArray
 
     @classmethod
-    def joined(cls, batches: Sequence[BoostedTrees]) -> BoostedTrees:
-        """Concatenate the nodes of all batches, which share their bins, and drop features not used."""
+    def joined(cls, binning: Binning, batches: Sequence[BoostedTrees]) -> BoostedTrees:
+        """Concatenate the nodes of all batches, with the edges of the features they use."""
         shared = ("features", "edges", "edge_offsets", "is_categorical")
         arrays = {
             each.name: np.concatenate([getattr(batch, each.name) for batch in batches])
@@ -112,16 +113,15 @@ class BoostedTrees:
         for name in ("split_offsets", "tree_offsets"):
             sizes = np.concatenate([np.diff(getattr(batch, name)) for batch in batches])
             arrays[name] = np.concatenate([[0], np.cumsum(sizes)])
-        first = batches[0]
         used, column = np.unique(arrays["column"], return_inverse=True)
-        n_edges = np.diff(first.edge_offsets)
+        n_edges = np.diff(binning.offsets)
         is_used = np.zeros(len(n_edges), dtype=np.bool_)
         is_used[used] = True
         return cls(
-            first.features[used],
-            first.edges[np.repeat(is_used, n_edges)],
+            used.astype(np.intp),
+            binning.edges[np.repeat(is_used, n_edges)],
             np.concatenate([[0], np.cumsum(n_edges[used])]),
-            first.is_categorical[used],
+            binning.is_categorical[used],
             **(arrays | {"column": column.astype(np.int32)}),
         )
 
