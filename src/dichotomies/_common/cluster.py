@@ -42,15 +42,14 @@ _ATTEMPTS = 4
 class Cluster(ABC):
     """Workers of joblib's active backend."""
 
-    def map(
+    def results(
         self,
         function: Callable[..., Any],
         shared: Any,
         arguments: Sequence[tuple[Any, ...]],
         costs: Sequence[float] | None = None,
-        show: Callable[[float], None] | None = None,
-    ) -> list[Any]:
-        """Call ``function(shared, *each)`` for each tuple of arguments; return the results in their order.
+    ) -> Iterator[tuple[int, Any]]:
+        """Call ``function(shared, *each)`` for each tuple of arguments; yield its number and the result.
 
         Parameters
         ----------
@@ -60,20 +59,16 @@ class Cluster(ABC):
             Sent once per worker. Changes that a task makes to it stay in that worker.
         costs : sequence of float, optional
             Expected cost of each task: the most expensive ones start first.
-        show : callable, optional
-            Receives the fraction of tasks that are done.
+
+        Yields
+        ------
+        number, result
+            In the order in which tasks end.
         """
         order = range(len(arguments)) if costs is None else np.argsort(-np.asarray(costs), kind="stable")
-        results: list[Any] = [None] * len(arguments)
+        tasks = {int(i): arguments[i] for i in order}
         with shipment() as shipped:
-            call = _Call(function, get_config())
-            for done, (i, result) in enumerate(
-                self._run(call, shipped, shared, {int(i): arguments[i] for i in order})
-            ):
-                results[i] = result
-                if show is not None:
-                    show((done + 1) / len(arguments))
-        return results
+            yield from self._run(_Call(function, get_config()), shipped, shared, tasks)
 
     @abstractmethod
     def place(self, value: Any) -> Any:
@@ -87,7 +82,7 @@ class Cluster(ABC):
     def _run(
         self, call: _Call, shipped: Shipment, shared: Any, tasks: dict[int, tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
-        """Run tasks, in the order in which they are given; yield number and result of each as they end."""
+        """Start tasks in the order in which they are given."""
 
 
 @contextmanager
@@ -269,7 +264,8 @@ class DaskCluster(Cluster):
                         del tasks[i]
                         yield i, result
             finally:
-                self.client.cancel([each for each, i in futures.items() if i in tasks], force=True)
+                if tasks:
+                    self.client.cancel([each for each, i in futures.items() if i in tasks], force=True)
             if not tasks:
                 return
             shipped.place_again()
@@ -286,11 +282,21 @@ class DaskCluster(Cluster):
         references = [shipped.reference(self, name) for name in names]
         return {
             self.client.submit(
-                _dask_task, call, each, parcel.arrays, *references,
+                _dask_task, call, self._light(each), parcel.arrays, *references,
                 key=f"{call.function.__name__}-{uuid4().hex}", priority=-rank,
             ): i
             for rank, (i, each) in enumerate(tasks.items())
         }  # fmt: skip
+
+    def _light(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Arguments with references to large ones, each of which is on one worker."""
+        return tuple(
+            self.client.scatter(each, hash=False) if _n_bytes(each) >= _LARGE else each for each in arguments
+        )
+
+
+def _n_bytes(value: Any) -> int:
+    return int(getattr(getattr(value, "data", None), "nbytes", 0))  # of an array, or a sparse matrix
 
 
 def _dask_task(

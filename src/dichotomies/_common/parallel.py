@@ -156,8 +156,12 @@ class Context:
         progress = self.progress(work)
         remote = self.cluster(float(np.sum(seconds)))
         if remote is not None and len(arguments) > 1:
-            show = None if progress is None else progress.show
-            return remote.map(function, shared, arguments, seconds, show)
+            results: dict[int, Any] = {}
+            for i, result in remote.results(function, shared, arguments, seconds):
+                results[i] = result
+                if progress is not None:
+                    progress.show(len(results) / len(arguments))
+            return [results[i] for i in range(len(arguments))]
         task = partial(function, shared)
         return run(task, arguments, n_jobs=self.n_jobs, progress=progress, shared_memory=threads)
 

@@ -20,6 +20,7 @@ from dichotomies._common.doc_links import documented
 from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._kernels.compile import training
+from dichotomies.estimators.dask_input import by_block, computed
 from dichotomies.estimators.frames import FrameColumns
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.estimators.validated_input import ValidatedInput
@@ -86,7 +87,7 @@ class DichotomyEstimator(
         Parameters
         ----------
         X : array, CSR matrix or data frame of shape (n_rows, n_features)
-            The features.
+            The features; of Dask also, which then gathers the rows here.
         y : array of shape (n_rows,)
             The labels: strings, integers or booleans; at least two different ones.
         sample_weight : array of shape (n_rows,), optional
@@ -97,6 +98,7 @@ class DichotomyEstimator(
         self
         """
         before = self.__dict__.copy()
+        X, y, sample_weight = computed(X, y, sample_weight)
         try:
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
             with ONE_BLAS_THREAD, training(), shipment():
@@ -154,6 +156,7 @@ class DichotomyEstimator(
 
     # ------------------------------------------------------------------ prediction
 
+    @by_block
     def predict_log_proba(self, X: Matrix) -> FloatArray:
         """Logarithms of the class probabilities, exact even where the probability underflows.
 
@@ -164,11 +167,12 @@ class DichotomyEstimator(
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Columns in the order of `classes_`.
+            Columns in the order of `classes_`. For a Dask array or data frame, a lazy Dask array.
         """
         X = self.validated_rows(X)
         return self.model_.predict_log_proba(X, self.n_jobs)
 
+    @by_block
     def predict_proba(self, X: Matrix) -> FloatArray:
         """Class probabilities; every row sums to 1.
 
@@ -179,11 +183,12 @@ class DichotomyEstimator(
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Columns in the order of `classes_`.
+            Columns in the order of `classes_`. For a Dask array or data frame, a lazy Dask array.
         """
         log_proba = self.predict_log_proba(X)
         return np.exp(log_proba, out=log_proba)
 
+    @by_block
     def predict(self, X: Matrix) -> LabelArray:
         """The most probable class of each row.
 
@@ -194,6 +199,7 @@ class DichotomyEstimator(
         Returns
         -------
         ndarray of shape (n_rows,)
+            For a Dask array or data frame, a lazy Dask array.
         """
         X = self.validated_rows(X)
         labels: LabelArray = self.classes_[self.model_.most_probable(X, self.n_jobs)]

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.chunks import row_slices
+from dichotomies._common.parallel import Context
 from dichotomies._kernels.composition import implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
-from dichotomies.inference.composition import class_log_proba, in_chunks
+from dichotomies.inference.composition import chunk_rows, class_log_proba, in_chunks
 from dichotomies.inference.forest_search import ForestSearch
 from dichotomies.inference.pooling import POOLINGS
 from dichotomies.inference.search import TreeSearch
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from dichotomies.learners import Scorer
     from dichotomies.tree import ClassTree
 
+
+#: Seconds per row and node, to decide whether a cluster is worth it.
+_SECONDS = 1e-7
 
 _CALIBRATOR = Optional(Part(MulticlassCalibrator, "n_classes"))
 
@@ -132,7 +137,8 @@ class FittedForest:
             else:
                 out[rows] = self.log_proba(X[rows])
 
-        self.in_chunks(X, predict, n_jobs)
+        if not self._on_cluster(FittedForest.log_proba, X, out, n_jobs):
+            self.in_chunks(X, predict, n_jobs)
         return out
 
     def log_proba_by_tree(self, X: Matrix, n_jobs: int | None = None) -> FloatArray:
@@ -152,10 +158,12 @@ class FittedForest:
         """Code of the most probable class of each row."""
         best = np.empty(X.shape[0], dtype=np.intp)
         search = self.search if self.search is not None and self.search.pays(1, X.shape[0]) else None
+        if search is None and self._on_cluster(FittedForest._highest, X, best, n_jobs):
+            return best
 
         def predict(rows: slice) -> None:
             if search is None:
-                best[rows] = self.log_proba(X[rows]).argmax(axis=1)
+                best[rows] = self._highest(X[rows])
             else:
                 found = search.best(X[rows], 1, most=search.most_visits).codes[:, 0]
                 lost = np.flatnonzero(found < 0)
@@ -166,11 +174,30 @@ class FittedForest:
         self.in_chunks(X, predict, n_jobs)
         return best
 
+    def _highest(self, X: Matrix) -> IntArray:
+        """Code of the most probable class of each row of a chunk."""
+        codes: IntArray = self.log_proba(X).argmax(axis=1)
+        return codes
+
+    def _on_cluster(self, function: Callable[..., Any], X: Matrix, out: Any, n_jobs: int | None) -> bool:
+        """Write answers for chunks of rows to `out`; False where the work is to stay on this machine."""
+        remote = Context(n_jobs=n_jobs).cluster(_SECONDS * X.shape[0] * self.forest.n_different)
+        if remote is None:
+            return False
+        chunks = list(row_slices(X.shape[0], chunk_rows(self._width)))
+        for i, answer in remote.results(function, self, [(X[rows],) for rows in chunks]):
+            out[chunks[i]] = answer
+        return True
+
     def in_chunks(self, X: Matrix, predict: Callable[[slice], None], n_jobs: int | None) -> None:
         """Predict chunk by chunk: no more than a chunk of probabilities per worker is held at a time."""
+        in_chunks(self._width, X.shape[0], predict, n_jobs)
+
+    @property
+    def _width(self) -> int:
+        """Numbers held for each row of a chunk."""
         is_single = len(self.forest.trees) == 1
-        width = self.forest.n_different if is_single else self.forest.n_different + 2 * self.n_classes
-        in_chunks(width, X.shape[0], predict, n_jobs)
+        return self.forest.n_different if is_single else self.forest.n_different + 2 * self.n_classes
 
 
 @dataclass(frozen=True, eq=False)
