@@ -14,7 +14,7 @@ from dichotomies import (
     NestedDichotomyClassifier,
     TunedLogisticRegression,
 )
-from dichotomies._common.features import check_indices
+from dichotomies._common.validation import check_indices
 from dichotomies.structures import STRUCTURES
 
 SHAPE = (40, 8)

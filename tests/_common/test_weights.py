@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import _NotAnArray
 
 from dichotomies import NestedDichotomyClassifier, TunedLogisticRegression
-from dichotomies._common.weights import row_weights
+from dichotomies._common.validation import row_weights
 from dichotomies.calibrators.multiclass import MULTICLASS
 
 

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies import ClassTree, NestedDichotomyClassifier
 from dichotomies.structures import STRUCTURES
-from dichotomies.structures.balance import depth_bound
+from dichotomies.structures.base import depth_bound
 from tests.documented import documented
 from tests.slow import slow
 from tests.structures.small import HARD, clouds, hard, quickly, unordered

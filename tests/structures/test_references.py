@@ -19,7 +19,7 @@ from dichotomies import ClassTree, NestedDichotomyClassifier
 from dichotomies._common.parallel import Context
 from dichotomies.learners import Wanted, choose
 from dichotomies.rows import Rows
-from dichotomies.rows.sampling import sample_in_folds
+from dichotomies.rows.folds import sample_in_folds
 from dichotomies.structures import STRUCTURES
 from dichotomies.structures.class_points import class_points
 from dichotomies.structures.tree_edits import crossed, regrafted, swapped
@@ -173,7 +173,7 @@ def test_the_judge_is_the_out_of_fold_log_loss_of_the_tree(iris):
     folds = np.random.RandomState(0).permutation(150) % 3
     loss = LearnerJudge(Plan(learner=choose(GaussianNB(), "clones")), Rows(X, y, np.unique(y)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dichotomies.rows.sampling.fold_of_rows", lambda codes, cv, rng: folds)
+        patch.setattr("dichotomies.rows.folds.fold_of_rows", lambda codes, cv, rng: folds)
         judged = loss(tree, max_rows=1_000, seed=0)
     # groups of equal rows come sorted by class and content, not in the order of the rows
     clf = NestedDichotomyClassifier(GaussianNB(), tree, internal_calibration=None, external_calibration=None)

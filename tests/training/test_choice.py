@@ -16,8 +16,9 @@ from dichotomies.inference.composition import class_log_proba
 from dichotomies.learners import Wanted
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import fold_count
-from dichotomies.training.choice import Calibration, choose
+from dichotomies.training.choice import choose
 from dichotomies.training.cross_fitting import CrossFit
+from dichotomies.training.external import Calibration
 from dichotomies.training.plan import Plan
 from dichotomies.tree.forest import Forest
 

@@ -23,8 +23,7 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn import config_context, get_config
 
-from dichotomies._common.blas import ONE_BLAS_THREAD
-from dichotomies._common.forking import FORK_GATE
+from dichotomies._common.blas import FORK_GATE, ONE_BLAS_THREAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Parallel loops on this machine or a cluster, and the `Context` of a call."""
+"""Work in parts: chunks of rows, batches, parallel loops here or on a cluster; the `Context` of a call."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _num_samples
 
-from dichotomies._common.blas import ONE_BLAS_THREAD
+from dichotomies._common.blas import FORK_GATE, ONE_BLAS_THREAD
 from dichotomies._common.cluster import Cluster, active
-from dichotomies._common.forking import FORK_GATE
 from dichotomies._common.progress import Bar, Progress, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dichotomies._common.progress import Reporter
-    from dichotomies._common.typing import IntArray
+    from dichotomies._common.typing import IntArray, Matrix
 
 
 #: Enough for load balancing and progress reports, few enough to be cheap.
@@ -28,6 +29,43 @@ _BATCHES_PER_JOB = 16
 
 #: Seconds of work on one core below which a cluster would only take longer.
 _WORTH_SENDING = 1.0
+
+
+def rows_within(
+    n_bytes: int, width: int, *, itemsize: int = 8, multiple_of: int = 1, at_most: int | None = None
+) -> int:
+    """Number of rows of `width` numbers that fit into `n_bytes`, and at least `multiple_of`.
+
+    Examples
+    --------
+    >>> from dichotomies._common.parallel import rows_within
+    >>> rows_within(2**20, 1000), rows_within(2**20, 1000, multiple_of=64), rows_within(2**20, 10**9)
+    (131, 128, 1)
+    """
+    rows = max(multiple_of, n_bytes // (itemsize * max(1, width)) // multiple_of * multiple_of)
+    return rows if at_most is None else min(rows, at_most)
+
+
+def row_slices(n_rows: int, step: int) -> Iterator[slice]:
+    """Slices of `step` consecutive rows; the last may have fewer."""
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def predictions(predict: Callable[[Any], Any], X: Matrix, step: int) -> Iterator[tuple[slice, Any]]:
+    """Slices of rows and their predictions, `step` rows at a time.
+
+    Parameters
+    ----------
+    predict : callable
+        A method of a fitted classifier, such as ``predict_log_proba``.
+    X : array, sparse matrix, data frame or list of rows
+    """
+    X = X.tocsr() if hasattr(X, "tocsr") else X
+    for rows in row_slices(_num_samples(X), step):
+        with np.errstate(divide="ignore"):  # the logarithm of a probability of 0
+            predicted = predict(_safe_indexing(X, rows))
+        yield rows, predicted
 
 
 def _with_one_blas_thread(task: Callable[..., Any], *arguments: Any) -> Any:
@@ -172,6 +210,11 @@ class Context:
     def titled(self, title: str, i: int = 0, n: int = 1) -> Context:
         """Copy with a longer title prefix, for part `i` of `n` of the work."""
         return replace(self, title=self.title + title, span=self._part(i, n))
+
+    def stage(self, name: str, expected: Mapping[str, float] | None = None) -> None:
+        """Begin a stage of the call, where progress is reported; see `Bar.stage`."""
+        if self.verbose:
+            Bar.stage(name, expected)
 
     def progress(self, work: str, i: int = 0, n: int = 1) -> Reporter | None:
         """Progress report on part `i` of `n` of the work; None if not verbose."""

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.chunks import row_slices
-from dichotomies._common.weights import row_weights
+from dichotomies._common.parallel import row_slices
+from dichotomies._common.validation import row_weights
 from dichotomies.inference.composition import chunk_rows, class_log_proba, for_each_chunk
 from dichotomies.metrics._input import class_codes
 from dichotomies.rows import Rows

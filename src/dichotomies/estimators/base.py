@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from html import escape
 from numbers import Integral
@@ -30,12 +31,11 @@ from dichotomies.learners.boosting.categories import FrameCategories
 from dichotomies.persistence import save
 from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
 from dichotomies.training import expected_time
-from dichotomies.training.choice import Calibration
-from dichotomies.training.growing import grow
+from dichotomies.training.external import Calibration
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.learner_choice import choose_learner
 from dichotomies.training.parameters import TreeParameters
-from dichotomies.training.train import train
+from dichotomies.training.train import grow, train
 
 if TYPE_CHECKING:
     import os
@@ -114,24 +114,26 @@ class DichotomyEstimator(
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
         context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
-        expected = expected_time.before(plan, rows, chooses=self.is_to_choose())
-        with Bar.over("fitting", expected, shown=context.verbose):
+        bar: Any = nullcontext()
+        if context.verbose:
+            bar = Bar.over("fitting", expected_time.before(plan, rows, chooses=self.is_to_choose()))
+        with bar:
             self.learner_ = self._fit_stages(plan, rows, node_rows, context)
         return self
 
     def _fit_stages(self, plan: Plan, rows: Rows, node_rows: Rows, context: Context) -> str:
         """Choose the learner, grow, train and calibrate; return a description of the learner."""
-        Bar.stage(CHOOSING)
-        plan, described = self._with_learner(plan, node_rows)
+        context.stage(CHOOSING)
+        plan, described = self._with_learner(plan, node_rows, context)
         if context.verbose:
             say(described)
         notes: list[str] = []
-        Bar.stage(GROWING)
+        context.stage(GROWING)
         forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng, notes)
         self.structure_ = "; ".join(notes) or None
         if context.verbose and self.structure_:
             say(self.structure_)
-        Bar.stage(TRAINING)
+        context.stage(TRAINING)
         self.model_, self.calibration_, conformal = train(plan, forest, node_rows, context)
         if conformal is not None:
             self.conformal_ = conformal
@@ -139,12 +141,12 @@ class DichotomyEstimator(
             say(f"calibration: {self.calibration_}")
         return described
 
-    def _with_learner(self, plan: Plan, rows: Rows) -> tuple[Plan, str]:
+    def _with_learner(self, plan: Plan, rows: Rows, context: Context) -> tuple[Plan, str]:
         """Choose the estimator if none is named; return the plan for it, and a description."""
         if not self.is_to_choose():
             return plan, plan.learner.description
         choice = choose_learner(plan, rows)
-        Bar.stage(CHOOSING, expected_time.after(choice, plan, rows))
+        context.stage(CHOOSING, expected_time.after(choice, plan, rows))
         self.estimator_, self.learner_nll_ = choice.estimator, choice.nll
         return replace(plan, learner=choice.learner), f"{choice.learner.description}; {choice}"
 

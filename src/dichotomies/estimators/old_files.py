@@ -6,7 +6,7 @@ from typing import Any
 
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.persistence.checks import check_value, expect
-from dichotomies.training.choice import Calibration, name_of
+from dichotomies.training.external import Calibration, name_of
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
 

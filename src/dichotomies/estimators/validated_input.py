@@ -12,10 +12,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dichotomies._common.features import check_indices, check_magnitude
-from dichotomies._common.labels import plain_labels
 from dichotomies._common.progress import SHOWS_ANSWERS
-from dichotomies._common.weights import row_weights
+from dichotomies._common.validation import check_indices, check_magnitude, plain_labels, row_weights
 from dichotomies.estimators.frames import FrameColumns, InFrame
 from dichotomies.learners import GenericLearner, input_dtypes
 from dichotomies.rows import Rows
@@ -62,8 +60,8 @@ class ValidatedInput(TreeParameters):
     def _with_frame(self, plan: Plan, X: Any) -> tuple[Plan, Any]:
         """Give clones the categories of a data frame as the user gave them, and the trees their positions."""
         self.__dict__.pop("frame_columns_", None)
-        clones, columns = plan.learner, FrameColumns.of(X)
-        if columns is None or not isinstance(clones, GenericLearner):
+        clones = plan.learner
+        if not isinstance(clones, GenericLearner) or (columns := FrameColumns.of(X)) is None:
             return plan, X
         self.frame_columns_ = columns
         learner = GenericLearner(

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dichotomies._common.chunks import row_slices, rows_within
-from dichotomies._common.forking import FORK_GATE
-from dichotomies._common.parallel import run
+from dichotomies._common.blas import FORK_GATE
+from dichotomies._common.parallel import row_slices, rows_within, run
 from dichotomies._common.progress import SHOWS_ANSWERS, Progress
 from dichotomies._kernels.compile import canonical, is_small
 from dichotomies._kernels.composition import path_sums, plain_seconds

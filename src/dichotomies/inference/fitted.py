@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._common.chunks import row_slices
-from dichotomies._common.parallel import Context
+from dichotomies._common.parallel import Context, row_slices
 from dichotomies._kernels.composition import implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
 from dichotomies.inference.composition import chunk_rows, class_log_proba, in_chunks

@@ -8,8 +8,10 @@ from dichotomies.learners.base import (
     Scorer,
     Unsupported,
     Wanted,
+    choose,
+    input_dtypes,
+    takes_weight,
 )
-from dichotomies.learners.choice import choose, input_dtypes, takes_weight
 from dichotomies.learners.generic import GenericLearner, GenericScorer
 
 __all__ = [

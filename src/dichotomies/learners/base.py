@@ -1,13 +1,17 @@
-"""`Learner`: the interface of all ways to train the nodes of a tree, and what training returns."""
+"""`Learner`: the interface of ways to train the nodes of a tree, and the choice of one for an estimator."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Flag, auto
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
+from sklearn import get_config
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from dichotomies._common.parallel import even_batches, run
 from dichotomies._common.registry import Registry
@@ -20,6 +24,10 @@ if TYPE_CHECKING:
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.rows import NodeTask
+
+#: Estimators that would convert X to single precision themselves, again at every node; by name, because
+#: importing them takes a tenth of a second.
+_SINGLE_PRECISION = {"sklearn.tree._classes.BaseDecisionTree", "sklearn.ensemble._forest.ForestClassifier"}
 
 
 class Scorer(Protocol):
@@ -168,3 +176,59 @@ def out_of_fold_scores(
 
 LEARNERS: Registry[Learner] = Registry("learner", "dichotomies.learners")
 CATALOGUE.search(LEARNERS)  # importing learners registers their savable scorers
+
+
+def choose(estimator: Any, name: str = "auto", *, calibrated: bool = False) -> Learner:
+    """Choose the learner for an estimator.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier
+    name : str
+        "auto" takes the learner that trains estimators of this class, or else one clone per node, with the
+        reason in its description. Any other name requires that learner, and raises if it cannot train it.
+    calibrated : bool
+        True if scores will be calibrated; otherwise the estimator must have `predict_proba`.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> from dichotomies.learners import choose
+    >>> choose(SVC(), calibrated=True).description
+    'clones: one SVC per node, because there is no fast path for SVC'
+    """
+    if name == "clones":
+        return LEARNERS.create("clones", estimator=estimator, calibrated=calibrated)
+    try:
+        return _fast(estimator, name)
+    except Unsupported as unsupported:
+        reason = str(unsupported)
+    if name != "auto":
+        raise ValueError(f"learner={name!r} cannot train {type(estimator).__name__}, because {reason}.")
+    return LEARNERS.create("clones", estimator=estimator, calibrated=calibrated, reason=reason)
+
+
+def _fast(estimator: Any, name: str) -> Learner:
+    kind, trained = type(estimator), []
+    for learner in map(LEARNERS.get, LEARNERS.names() if name == "auto" else [name]):
+        if kind in learner.trains.values():
+            chosen: Learner = learner.recognise(estimator)
+            return chosen
+        trained += [each.__name__ for each in learner.trains.values()]
+    if name == "auto":
+        raise Unsupported(f"there is no fast path for {kind.__name__}")
+    raise Unsupported(f"it trains only {', '.join(trained)}; learner='auto' finds one that does")
+
+
+def takes_weight(estimator: Any) -> bool:
+    """Return True if an estimator can be fitted with weights; with metadata routing, `fit` finds out."""
+    if has_fit_parameter(estimator, "sample_weight") or get_config()["enable_metadata_routing"]:
+        return True
+    passes_on = any(p.kind is p.VAR_KEYWORD for p in signature(estimator.fit).parameters.values())
+    return passes_on and not isinstance(estimator, Pipeline)
+
+
+def input_dtypes(estimator: Any) -> list[type]:
+    """Return the types of X that an estimator computes with; X of any other is converted to the first."""
+    bases = {f"{base.__module__}.{base.__name__}" for base in type(estimator).__mro__}
+    return [np.float32] if bases & _SINGLE_PRECISION else [np.float64, np.float32]

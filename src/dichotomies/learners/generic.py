@@ -13,8 +13,7 @@ from sklearn import config_context
 from sklearn.base import clone, is_classifier
 
 from dichotomies._common.parallel import even_batches
-from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, Wanted
-from dichotomies.learners.choice import takes_weight
+from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, Wanted, takes_weight
 from dichotomies.learners.fitted_node import FittedNode
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Part

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dichotomies._common.weights import row_weights
+from dichotomies._common.validation import row_weights
 from dichotomies.metrics import _input
 from dichotomies.metrics.binning import Bins, ClassBinsBuilder, binned, stacked
 from dichotomies.metrics.facts import RowFacts, ScoredEvents, probability_blocks

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._common.weights import row_weights
+from dichotomies._common.validation import row_weights
 from dichotomies.metrics import _input
 from dichotomies.metrics.binning import ClassBinsBuilder, binned
 from dichotomies.metrics.bootstrap import Interval, interval_of, random_batches, resampled_weights

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dichotomies._common.chunks import row_slices, rows_within
-from dichotomies._common.weights import row_weights
+from dichotomies._common.parallel import row_slices, rows_within
+from dichotomies._common.validation import row_weights
 from dichotomies._kernels.row_facts import reduce_rows
 from dichotomies.metrics import _input
 

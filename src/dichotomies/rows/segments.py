@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dichotomies._common.weights import LEAST_WEIGHT, MOST_ROWS, bounded_counts
+from dichotomies._common.validation import LEAST_WEIGHT, MOST_ROWS, bounded_counts
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import FARTHEST, losses, segment_sums
 from dichotomies._kernels.sorting import sort_segments

@@ -8,13 +8,16 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
-from dichotomies.structures.balance import (
+from dichotomies.structures.base import (
+    STRUCTURES,
+    GrowingTask,
+    Structure,
     balanced_boundary,
     check_balance,
     highest_boundary,
+    split_downwards,
     split_within_bounds,
 )
-from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
 from dichotomies.structures.class_points import class_points
 from dichotomies.structures.two_means import split_in_half, two_means
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from dichotomies.structures.balance import check_balance, depth_bound
-from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, resolve
+from dichotomies.structures.base import (
+    STRUCTURES,
+    GrowingTask,
+    Structure,
+    check_balance,
+    depth_bound,
+    resolve,
+)
 from dichotomies.structures.best_of import TOLERANCE, grow_by_rows, judge_of
 from dichotomies.structures.tree_edits import crossed, normal_form, regrafted, swapped
 from dichotomies.structures.two_means import TwoMeans

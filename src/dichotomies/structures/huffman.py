@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.structures.balance import check_balance, depth_bound
-from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
+from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, check_balance, depth_bound
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.structures.balance import least_side
+from dichotomies.structures.base import least_side
 from dichotomies.structures.class_points import is_sparse
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from dichotomies.structures.balance import check_balance
-from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
+from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, check_balance, split_downwards
 from dichotomies.structures.class_points import class_points, is_sparse
 from dichotomies.structures.normalised_cut import cut_in_two
 

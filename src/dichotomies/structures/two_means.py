@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.structures.balance import check_balance, split_within_bounds
-from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
+from dichotomies.structures.base import (
+    STRUCTURES,
+    GrowingTask,
+    Structure,
+    check_balance,
+    split_downwards,
+    split_within_bounds,
+)
 from dichotomies.structures.class_points import class_points
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,10 +17,15 @@ from dichotomies.calibrators.multiclass.auto import AutoCalibration
 from dichotomies.calibrators.multiclass.base import HeldOut
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import GivenScores
-from dichotomies.persistence import savable
-from dichotomies.persistence.checks import Such
-from dichotomies.rows.sampling import stratified
-from dichotomies.training.external import Unseen, fit_calibrator, out_of_fold_log_proba
+from dichotomies.rows.folds import stratified
+from dichotomies.training.external import (
+    NONE,
+    Calibration,
+    Unseen,
+    fit_calibrator,
+    name_of,
+    out_of_fold_log_proba,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,8 +38,6 @@ if TYPE_CHECKING:
     from dichotomies.training.plan import Plan
     from dichotomies.tree.forest import Forest
 
-NONE = "none"
-
 #: Rows times classes that calibrators are compared on, and the fewest rows that are taken if there are many
 #: classes; beyond, a stratified sample.
 _MOST_PAIRS, _FEWEST_ROWS = 2**19, 2_000
@@ -46,58 +49,6 @@ _FEW_ROWS, _VERY_FEW_ROWS = 6, 4
 #: More of a row's loss does not count in the comparison: a single row that naive Bayes holds for impossible
 #: would make the standard error larger than any gain.
 _MOST_LOSS = 100.0
-
-
-@savable(
-    "calibration",
-    internal=str,
-    external=str,
-    nll=Such(
-        lambda nll: (
-            isinstance(nll, dict)
-            and all(isinstance(key, tuple) and isinstance(value, float) for key, value in nll.items())
-        ),
-        "has a number for each pair of calibrators",
-    ),
-    n_rows=int,
-)
-@dataclass(frozen=True)
-class Calibration:
-    """The calibration of a fitted classifier, and the comparison by which it was chosen.
-
-    Attributes
-    ----------
-    internal, external : str
-        Names of the calibrators of the nodes and of the class probabilities, or "none".
-    nll : dict
-        Out-of-fold NLL of each pair ``(internal, external)`` that was compared, in nats per row; empty if
-        both were given.
-    n_rows : int
-        Number of rows that the pairs were compared on; 0 without a comparison.
-
-    Examples
-    --------
-    >>> from dichotomies.training.choice import Calibration
-    >>> print(Calibration("platt", "none"))
-    platt at the nodes, none outside
-    >>> print(Calibration("platt", "vector", {("none", "none"): 0.5, ("platt", "vector"): 0.25}, 1000))
-    platt at the nodes, vector outside; out-of-fold NLL 0.250, best of 2 pairs (0.500 uncalibrated)
-    """
-
-    internal: str = NONE
-    external: str = NONE
-    nll: dict[tuple[str, str], float] = field(default_factory=dict)
-    n_rows: int = 0
-
-    def __str__(self) -> str:
-        words = f"{self.internal} at the nodes, {self.external} outside"
-        chosen, plain = (self.internal, self.external), (NONE, NONE)
-        if len(self.nll) < 2 or chosen not in self.nll:
-            return words
-        least = self.nll[chosen]
-        rank = "best" if least == min(self.nll.values()) else "not clearly beaten by any"
-        words += f"; out-of-fold NLL {least:.3f}, {rank} of {len(self.nll)} pairs"
-        return words + (f" ({self.nll[plain]:.3f} uncalibrated)" if chosen != plain in self.nll else "")
 
 
 class Chosen(NamedTuple):
@@ -115,11 +66,6 @@ class Chosen(NamedTuple):
     calibration: Calibration
     unseen: list[Unseen]
     external: MulticlassCalibrator | None
-
-
-def given(plan: Plan) -> Calibration:
-    """Calibration of a plan that leaves nothing to choose."""
-    return Calibration(name_of(plan.internal_calibration), name_of(plan.external_calibration))
 
 
 def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], rng: Any) -> Chosen:
@@ -218,18 +164,6 @@ class _Comparison:
         return float(self._weight @ loss) / max(float(self._weight.sum()), np.finfo(float).tiny)
 
 
-def settled(
-    plan: Plan, fitted: FittedForest, calibration: Calibration, n_rows: int
-) -> tuple[FittedForest, Calibration]:
-    """Model and calibration after external calibration on rows held out, where "auto" chose by itself."""
-    external = fitted.external
-    if not isinstance(external, AutoCalibration):
-        return fitted, replace(calibration, external=given(plan).external)
-    chosen = None if external.chosen_ == NONE else external.calibrator_
-    nll = {(calibration.internal, name): nll for name, nll in external.nll_.items()}
-    return replace(fitted, external=chosen), Calibration(calibration.internal, external.chosen_, nll, n_rows)
-
-
 class _RawScores:
     """Log-odds at all nodes of sampled rows, by models that have not seen them, before any calibration."""
 
@@ -281,14 +215,3 @@ def _candidates(
             names = ["vector" if name == "vector-odds" else name for name in names]
         outside = {name: None if name == NONE else MULTICLASS.create(name) for name in names}
     return inside, outside
-
-
-def name_of(calibrator: Any) -> str:
-    """Name of a calibrator in its registry; of a user's own class, the name of the class."""
-    if calibrator is None or isinstance(calibrator, str):
-        return calibrator or NONE
-    for registry in (BINARY, MULTICLASS):
-        for name in registry.names():
-            if registry.get(name) is type(calibrator):
-                return name
-    return type(calibrator).__name__

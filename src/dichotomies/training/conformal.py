@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from dichotomies._common.chunks import row_slices
+from dichotomies._common.parallel import row_slices
 from dichotomies.inference.composition import chunk_rows
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.sets import evaluated
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 def conformal_scores(
     plan: Plan, fitted: FittedForest, rows: Rows, unseen: Sequence[Unseen]
 ) -> ConformalRows | None:
-    """Evaluate all rows by models that have not seen them; None if sets are not planned, or no row is there.
+    """Evaluate all rows by models that have not seen them; None if there is no row.
 
     External calibrators are fitted anew without the fold of the row.
     """
     sample = rows.take(np.concatenate([each.rows for each in unseen])) if unseen else None
-    if not plan.prediction_sets or sample is None or not len(sample):
+    if sample is None or not len(sample):
         return None
     if len(unseen) > 1:
         fold = np.repeat(np.arange(len(unseen)), [len(each.rows) for each in unseen])

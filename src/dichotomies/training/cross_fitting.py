@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dichotomies.calibrators.binary import ScoreMaps, cross_fitted_nll, segment_nll
-from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.binary.temperature import BinaryTemperature
 from dichotomies.inference.scorers import MOST_LOG_ODDS, AveragedScorer, CalibratedScorer, GivenScores
 from dichotomies.learners import Wanted
@@ -65,22 +64,6 @@ class CrossFit:
     def _bound(self) -> float:
         """Bound on log-odds before calibration; scores of unknown scale have none."""
         return MOST_LOG_ODDS if self.plan.learner.gives_probabilities else np.inf
-
-    def node_nll(self) -> FloatArray:
-        """Sum of the out-of-fold NLLs of each node's own rows, with internal calibration if planned.
-
-        A missing score counts as log-odds of 0. The NLL of a node with rows on one side only is 0. A
-        calibration that is still to be chosen, for the whole tree, is left out.
-        """
-        scores = np.nan_to_num(self.out_of_fold.scores, nan=0.0, posinf=np.inf, neginf=-np.inf)
-        segments = replace(self.out_of_fold, scores=scores)
-        calibrator = self.plan.internal_calibration
-        if calibrator is None or isinstance(calibrator, Auto):
-            nll = segment_nll(segments.scores, segments)
-        else:
-            nll = cross_fitted_nll(calibrator, segments)
-        n_left = segments.count(segments.targets)
-        return np.where((n_left > 0) & (n_left < np.diff(segments.offsets)), nll, 0.0)
 
     def final_scorer(self) -> Scorer:
         """Nodes to predict with.

@@ -1,17 +1,21 @@
-"""External calibration: calibrators of class probabilities, fitted on rows that the nodes have not seen."""
+"""External calibration on rows that the nodes have not seen, and `Calibration`, the record of both kinds."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from dichotomies._common.chunks import rows_within
+from dichotomies._common.parallel import rows_within
+from dichotomies.calibrators.binary import BINARY
+from dichotomies.calibrators.multiclass import MULTICLASS
+from dichotomies.calibrators.multiclass.auto import AutoCalibration
 from dichotomies.inference.pooling import POOLINGS
-from dichotomies.rows.folds import fold_of_rows
-from dichotomies.rows.sampling import stratified
+from dichotomies.persistence import savable
+from dichotomies.persistence.checks import Such
+from dichotomies.rows.folds import fold_of_rows, stratified
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,10 +27,64 @@ if TYPE_CHECKING:
     from dichotomies.training.plan import Plan
     from dichotomies.tree.forest import Forest
 
+NONE = "none"
+
 #: Class log-probabilities kept for fitting external calibrators; beyond this, a sample of the rows.
 _CALIBRATION_BYTES = 2**30
 #: Folds of the rows that calibrators are fitted on, where one is fitted behind another.
 CALIBRATION_FOLDS = 3
+
+
+@savable(
+    "calibration",
+    internal=str,
+    external=str,
+    nll=Such(
+        lambda nll: (
+            isinstance(nll, dict)
+            and all(isinstance(key, tuple) and isinstance(value, float) for key, value in nll.items())
+        ),
+        "has a number for each pair of calibrators",
+    ),
+    n_rows=int,
+)
+@dataclass(frozen=True)
+class Calibration:
+    """The calibration of a fitted classifier, and the comparison by which it was chosen.
+
+    Attributes
+    ----------
+    internal, external : str
+        Names of the calibrators of the nodes and of the class probabilities, or "none".
+    nll : dict
+        Out-of-fold NLL of each pair ``(internal, external)`` that was compared, in nats per row; empty if
+        both were given.
+    n_rows : int
+        Number of rows that the pairs were compared on; 0 without a comparison.
+
+    Examples
+    --------
+    >>> from dichotomies.training.external import Calibration
+    >>> print(Calibration("platt", "none"))
+    platt at the nodes, none outside
+    >>> print(Calibration("platt", "vector", {("none", "none"): 0.5, ("platt", "vector"): 0.25}, 1000))
+    platt at the nodes, vector outside; out-of-fold NLL 0.250, best of 2 pairs (0.500 uncalibrated)
+    """
+
+    internal: str = NONE
+    external: str = NONE
+    nll: dict[tuple[str, str], float] = field(default_factory=dict)
+    n_rows: int = 0
+
+    def __str__(self) -> str:
+        words = f"{self.internal} at the nodes, {self.external} outside"
+        chosen, plain = (self.internal, self.external), (NONE, NONE)
+        if len(self.nll) < 2 or chosen not in self.nll:
+            return words
+        least = self.nll[chosen]
+        rank = "best" if least == min(self.nll.values()) else "not clearly beaten by any"
+        words += f"; out-of-fold NLL {least:.3f}, {rank} of {len(self.nll)} pairs"
+        return words + (f" ({self.nll[plain]:.3f} uncalibrated)" if chosen != plain in self.nll else "")
 
 
 class Unseen(NamedTuple):
@@ -101,3 +159,31 @@ def fit_calibrator(
         return None
     fitted: MulticlassCalibrator = clone(calibrator)
     return fitted.fit(log_proba, rows.codes, sample_weight=rows.weight)
+
+
+def given(plan: Plan) -> Calibration:
+    """Calibration of a plan that leaves nothing to choose."""
+    return Calibration(name_of(plan.internal_calibration), name_of(plan.external_calibration))
+
+
+def settled(
+    plan: Plan, fitted: FittedForest, calibration: Calibration, n_rows: int
+) -> tuple[FittedForest, Calibration]:
+    """Model and calibration after external calibration on rows held out, where "auto" chose by itself."""
+    external = fitted.external
+    if not isinstance(external, AutoCalibration):
+        return fitted, replace(calibration, external=given(plan).external)
+    chosen = None if external.chosen_ == NONE else external.calibrator_
+    nll = {(calibration.internal, name): nll for name, nll in external.nll_.items()}
+    return replace(fitted, external=chosen), Calibration(calibration.internal, external.chosen_, nll, n_rows)
+
+
+def name_of(calibrator: Any) -> str:
+    """Name of a calibrator in its registry; of a user's own class, the name of the class."""
+    if calibrator is None or isinstance(calibrator, str):
+        return calibrator or NONE
+    for registry in (BINARY, MULTICLASS):
+        for name in registry.names():
+            if registry.get(name) is type(calibrator):
+                return name
+    return type(calibrator).__name__

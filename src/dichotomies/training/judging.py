@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ from dichotomies.calibrators.multiclass import VectorScaling
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import Wanted
 from dichotomies.rows import NodeTask
-from dichotomies.rows.sampling import sample_in_folds
+from dichotomies.rows.folds import sample_in_folds
 from dichotomies.training.cross_fitting import CrossFit
 from dichotomies.tree.forest import Forest, node_keys
 
@@ -84,6 +84,7 @@ def only_present(rows: Rows) -> Rows:
     return replace(rows, codes=np.searchsorted(present, rows.codes), classes=rows.classes[present], memo={})
 
 
+@dataclass(eq=False)
 class LearnerJudge:
     """Out-of-fold NLL of trees with the planned learner and internal calibration.
 
@@ -93,16 +94,15 @@ class LearnerJudge:
     different depths `calibrated` takes class probabilities, because errors accumulate with depth.
     """
 
-    def __init__(self, plan: Plan, rows: Rows) -> None:
-        self._plan = plan
-        self._rows = rows
-        self._sampled_by: tuple[int, int, bool] | None = None
-        self._node_nll: dict[tuple[int, int], float] = {}
+    plan: Plan
+    rows: Rows
+    _sampled_by: tuple[int, int, bool] | None = field(default=None, init=False)
+    _node_nll: dict[tuple[int, int], float] = field(default_factory=dict, init=False)
 
     @property
     def is_quick(self) -> bool:
         """See `Learner.is_quick`."""
-        return self._plan.learner.is_quick
+        return self.plan.learner.is_quick
 
     def __call__(
         self,
@@ -119,15 +119,15 @@ class LearnerJudge:
         if calibrated:
             rows = only_present(self._sample)
             restricted = tree.restrict(set(rows.classes.tolist())).over(rows.classes)
-            return calibrated_nll(self._plan, NodeTask(rows, restricted), VectorScaling(), seed)
+            return calibrated_nll(self.plan, NodeTask(rows, restricted), VectorScaling(), seed)
         keys = node_keys(tree).sides
-        if not self._plan.learner.nodes_are_independent:
+        if not self.plan.learner.nodes_are_independent:
             self._node_nll.clear()
         new = np.array([k for k, key in enumerate(keys) if key not in self._node_nll], dtype=np.intp)
         if len(new):
             task = NodeTask(self._sample, tree, None if len(new) == tree.n_nodes else new)
-            context = Context(np.random.RandomState(seed), self._plan.n_jobs)
-            nll = node_nll(CrossFit.fit(self._plan, task, Wanted.SCORES, context))
+            context = Context(np.random.RandomState(seed), self.plan.n_jobs)
+            nll = node_nll(CrossFit.fit(self.plan, task, Wanted.SCORES, context))
             self._node_nll |= zip([keys[k] for k in new], nll.tolist(), strict=True)
         return sum(self._node_nll[key] for key in keys) / float(self._sample.class_weight.sum())
 
@@ -135,6 +135,6 @@ class LearnerJudge:
         """Choose the rows to judge on, and forget the NLLs on others."""
         self._sampled_by = max_rows, seed, whole_classes
         self._node_nll.clear()
-        n_folds = self._plan.cv if isinstance(self._plan.cv, int) else JUDGING_FOLDS
+        n_folds = self.plan.cv if isinstance(self.plan.cv, int) else JUDGING_FOLDS
         rng = np.random.RandomState(seed)
-        self._sample = sample_in_folds(self._rows, max_rows, n_folds, rng, whole_classes=whole_classes)
+        self._sample = sample_in_folds(self.rows, max_rows, n_folds, rng, whole_classes=whole_classes)

@@ -22,7 +22,7 @@ from dichotomies.learners import choose
 from dichotomies.learners.boosting import HistGradientBoostClassifier
 from dichotomies.learners.logistic import ScaledLogisticRegression
 from dichotomies.rows import NodeTask, Rows
-from dichotomies.rows.sampling import sample_in_folds
+from dichotomies.rows.folds import sample_in_folds
 from dichotomies.structures import STRUCTURES, GrowingTask
 from dichotomies.training.judging import JUDGING_FOLDS, calibrated_nll, only_present
 

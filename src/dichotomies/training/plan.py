@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from dichotomies.inference.pooling import check_pooling
 from dichotomies.learners import choose, takes_weight
 from dichotomies.structures import resolve
 from dichotomies.structures.auto import Auto as AutoStructure
-from dichotomies.training.parameters import EnsembleParameters, declarations
+from dichotomies.training.parameters import EnsembleParameters
 
 if TYPE_CHECKING:
     from dichotomies.learners import Learner
@@ -48,7 +48,7 @@ class Plan(EnsembleParameters):
         base : scikit-learn classifier, optional
             Trained at the nodes instead of the one given.
         """
-        values = {each.name: getattr(given, each.name) for each in declarations(type(given))}
+        values = {each.name: getattr(given, each.name) for each in fields(given)}
         base = base_estimator(given) if base is None else base
         if values.get("bootstrap") and not takes_weight(base):
             raise TypeError(

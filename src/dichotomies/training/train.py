@@ -1,21 +1,24 @@
-"""`train`: from rows and trees to a `FittedForest`."""
+"""`grow` and `train`: from rows to trees, and from both to a `FittedForest`."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dichotomies._common.progress import CALIBRATING, Bar
+from dichotomies._common.progress import CALIBRATING
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer
 from dichotomies.rows import NodeTask
 from dichotomies.rows.folds import fold_count, fold_of_rows, hold_out
-from dichotomies.training.choice import choose, given, settled
+from dichotomies.structures import GrowingTask
+from dichotomies.training.choice import choose
 from dichotomies.training.conformal import conformal_scores
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
-from dichotomies.training.external import Unseen, calibration_sample, fit_external
+from dichotomies.training.external import Unseen, calibration_sample, fit_external, given, settled
+from dichotomies.tree.forest import Forest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,9 +28,9 @@ if TYPE_CHECKING:
     from dichotomies.inference.conformal import ConformalRows
     from dichotomies.learners import Scorer
     from dichotomies.rows import Rows
-    from dichotomies.training.choice import Calibration
+    from dichotomies.structures import TreeJudge
+    from dichotomies.training.external import Calibration
     from dichotomies.training.plan import Plan
-    from dichotomies.tree.forest import Forest
 
 #: Rows a class must have for some to be held out.
 _FEWEST_ROWS = 4
@@ -39,6 +42,33 @@ class Trained(NamedTuple):
     model: FittedForest
     calibration: Calibration
     conformal: ConformalRows | None = None
+
+
+def grow(plan: Plan, rows: Rows, judge: TreeJudge, rng: Any, notes: list[str] | None = None) -> Forest:
+    """Grow one tree or several, each on a random share of the features; `notes` receives remarks."""
+    assert plan.structure is not None
+    notes = [] if notes is None else notes
+    trees = [
+        plan.structure.grow_from(
+            GrowingTask(_with_some_features(rows, plan.max_features, rng), judge, notes), rng
+        )
+        for _ in range(plan.n_estimators)
+    ]
+    forest = Forest.of(trees, shared=not plan.bootstrap)
+    if len(trees) > 1 and not plan.bootstrap and forest.n_different == trees[0].n_nodes > 3:
+        warnings.warn(
+            f"All {len(trees)} trees are the same, so that pooling them changes nothing: choose a "
+            "structure with chance, lower max_features, or set bootstrap=True.",
+            stacklevel=4,
+        )
+    return forest
+
+
+def _with_some_features(rows: Rows, share: float, rng: Any) -> Rows:
+    n_taken = max(1, round(share * rows.n_features))
+    if n_taken == rows.n_features:
+        return rows
+    return rows.with_features(np.sort(rng.permutation(rows.n_features)[:n_taken]))
 
 
 def train(plan: Plan, forest: Forest, rows: Rows, context: Context) -> Trained:
@@ -73,7 +103,7 @@ def _fit(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], cont
     rows = replace(rows, fold=tasks[0].rows.fold)
     wanted = wanted_by(plan)
     crossed = [CrossFit.fit(plan, task, wanted, titled) for task, titled in _each(tasks, context)]
-    Bar.stage(CALIBRATING)
+    context.stage(CALIBRATING)
     calibration, unseen, external = given(plan), list[Unseen](), None
     if plan.chooses:
         plan, calibration, unseen, external = choose(plan, forest, rows, crossed, context.rng)
@@ -86,7 +116,8 @@ def _fit(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], cont
         fitted = replace(fitted, external=external)
     else:
         fitted = fit_external(plan, fitted, rows, unseen)
-    return Trained(fitted, calibration, conformal_scores(plan, fitted, rows, unseen))
+    conformal = conformal_scores(plan, fitted, rows, unseen) if plan.prediction_sets else None
+    return Trained(fitted, calibration, conformal)
 
 
 def _unseen(
@@ -115,7 +146,7 @@ def _held_out(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask],
     sample = calibration_sample(plan, forest, rows, np.flatnonzero(held), context.rng)
     unseen = [Unseen(sample, inner, rows.features_of(sample))]
     fitted = fit_external(plan, inner, rows, unseen)
-    conformal = conformal_scores(plan, fitted, rows, unseen)
+    conformal = conformal_scores(plan, fitted, rows, unseen) if plan.prediction_sets else None
     return Trained(*settled(plan, fitted, calibration, len(sample)), conformal)
 
 

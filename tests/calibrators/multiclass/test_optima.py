@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from dichotomies.calibrators.multiclass import MULTICLASS, _likelihood
-from dichotomies.calibrators.multiclass._rows import CalibrationRows, log_odds
+from dichotomies.calibrators.multiclass._likelihood import CalibrationRows, log_odds
 from tests.calibrators.multiclass.test_contract import nll, sample
 
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.registry import Registry
-from dichotomies._common.weights import row_weights
+from dichotomies._common.validation import row_weights
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import Part, declares

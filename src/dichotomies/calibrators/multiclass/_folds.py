@@ -8,7 +8,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import IntArray
-    from dichotomies.calibrators.multiclass._rows import CalibrationRows
+    from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 
 
 def balanced_folds(rows: CalibrationRows, n_folds: int) -> IntArray:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.calibrators.multiclass._rows import CalibrationRows
+    from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 
 
 @savable("no-calibration", Estimator())

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.registry import Registry
-from dichotomies._common.weights import bounded_counts, row_weights
-from dichotomies.calibrators.multiclass._rows import CalibrationRows, normalise, normalised, row_blocks
+from dichotomies._common.validation import bounded_counts, row_weights
+from dichotomies.calibrators.multiclass._likelihood import CalibrationRows, normalise, normalised, row_blocks
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import Size, declares, expect
 

@@ -12,7 +12,7 @@ from dichotomies.calibrators.multiclass.vector import present_only
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray
-    from dichotomies.calibrators.multiclass._rows import CalibrationRows
+    from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 
 
 @MULTICLASS.register("bias-temperature")

@@ -11,7 +11,7 @@ from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibr
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray
-    from dichotomies.calibrators.multiclass._rows import CalibrationRows
+    from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 
 
 @MULTICLASS.register("temperature")

@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from sklearn.base import clone
 
-from dichotomies.calibrators.multiclass._likelihood import BestScale, Likelihood, best_scale
-from dichotomies.calibrators.multiclass._rows import log_odds, normalise, row_blocks
+from dichotomies.calibrators.multiclass._likelihood import (
+    BestScale,
+    Likelihood,
+    best_scale,
+    log_odds,
+    normalise,
+    row_blocks,
+)
 from dichotomies.calibrators.multiclass._scaling import ScalingObjective, Spread, best_spread
 from dichotomies.calibrators.multiclass.base import MULTICLASS, HeldOut, MulticlassCalibrator
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.calibrators.multiclass._rows import CalibrationRows
+    from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 
 _ROUNDS = 2  # alternations between choosing the prior and fitting under it
 _ROUGHLY = 1e-3  # relative error of the common scale to start from

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.parallel import Context
-from dichotomies._common.weights import row_weights
+from dichotomies._common.validation import row_weights
 from dichotomies._kernels.boosting.room import Ranges
 from dichotomies.learners.boosting.binning import Binning
 from dichotomies.learners.boosting.categories import FrameCategories

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies._kernels.newton.loss import FLATTEST
-from dichotomies.learners.logistic.members import Members
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies._kernels.newton.node import Nodes, Objective, Results
+    from dichotomies._kernels.newton.node import Objective
+    from dichotomies.learners.logistic.training import Members
 
 #: Error of the parameters at scikit-learn's default tol, in the norm of the Hessian, as a part of them.
 _ACCURACY = 1e-5
@@ -29,14 +29,6 @@ _BATCH_SIZE = 2**20
 
 #: Nodes whose numbers of rows differ by up to this factor are solved together.
 _PADDING = 1.3
-
-
-def seconds(n_rows: IntArray, n_features: int, n_problems: int) -> float:
-    """Estimate how long `train` takes for nodes with these numbers of rows."""
-    width = np.minimum(n_rows, n_features) + 1
-    per_step = 2e-5 + 4e-8 * n_rows + 6e-11 * (n_rows * width * width + width**3)
-    reduction = np.where(n_rows <= n_features, 2e-10 * n_rows * n_rows * n_features, 0.0)
-    return float((8 * n_problems * per_step + reduction).sum())
 
 
 def batches(which: IntArray, n_rows: IntArray, n_features: int) -> list[IntArray]:
@@ -233,26 +225,3 @@ def _backtrack(
         size[tried[size[tried] <= _SMALLEST_STEP]] = 0.0
         tried = tried[size[tried] > 0.0]
     return size, after
-
-
-def train(
-    which: IntArray, X: FloatArray, nodes: Nodes, objective: Objective, results: Results, weights: FloatArray
-) -> None:
-    """Train some nodes on dense rows, sorted by leaf.
-
-    Parameters
-    ----------
-    which : (n_chosen,)
-        Numbers of nodes with about as many rows each, which have both sides.
-    weights : (n_kept, n_nodes, n_features)
-        Where to write the weights of the first members.
-    """
-    members = Members.of(which, nodes)
-    batch = Batch.of(members, X, objective)
-    theta = members.train(batch, batch.design.shape[2], nodes, objective, results)
-    for member in range(nodes.n_members):
-        of_features, intercept = batch.weights(theta[member])
-        own = results.is_trained[member, which]
-        results.intercept[member, which[own]] = intercept[own]
-        if member < len(weights):
-            weights[member, which[own]] = of_features[own]

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import validate_data
 
-from dichotomies._common.weights import row_weights
+from dichotomies._common.validation import row_weights
 from dichotomies.learners.base import LEARNERS, CrossFitted, Wanted
 from dichotomies.learners.logistic.learner import LogisticLearner
 from dichotomies.learners.weights import DenseWeights

@@ -5,59 +5,135 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from dichotomies._common.parallel import even_batches, run
-from dichotomies._kernels.compile import csr_arrays, is_small
-from dichotomies._kernels.newton.axes import train_along_axes
-from dichotomies._kernels.newton.gram import FEW_ROWS, train_by_gram
-from dichotomies._kernels.newton.lanes import LANES
+from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.newton.node import Nodes, Results
-from dichotomies._kernels.newton.sparse import (
-    Entries,
-    Rows,
-    count_active,
-    train_by_sweeps,
-    train_sparse_by_gram,
-)
 from dichotomies.learners.logistic import newton, truncated
-from dichotomies.learners.logistic.rotation import principal_axes
-from dichotomies.learners.weights import DenseWeights, SparseWeights
+from dichotomies.learners.logistic.dense_kernels import MOST_GRAM_ROWS, SMALL_NODE, along_axes, by_gram
+from dichotomies.learners.logistic.sparse import train_sparse
+from dichotomies.learners.weights import DenseWeights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies._kernels.newton.axes import Axes
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies._kernels.newton.node import Objective
     from dichotomies.learners.base import NodeScorer
-    from dichotomies.learners.logistic.settings import Settings
+    from dichotomies.learners.logistic.learner import Settings
     from dichotomies.rows import NodeTask
 
-#: Single precision does down to this tol, and for features up to this size.
-_LOOSE_TOL, _LARGEST = 1e-5, 1e15
 
-#: Turning rows to their principal axes is work of 1 per number and axis, finding the axes so much per number
-#: of their matrix and axis; and so much is saved per number in the rows of a node.
-_FINDING, _SAVING = 32, 256
+class Solver(Protocol):
+    """An algorithm that improves the parameters of some nodes."""
 
-#: Rows times features of a node up to which matrices of second derivatives cost next to nothing.
-_SMALL_NODE = 10_000
+    def solve(self, own: IntArray, cost: FloatArray, theta: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Find the optimum for other costs, starting from `theta`, which is overwritten.
 
-#: Rows beyond which no Gram matrix of them is made.
-_MOST_GRAM_ROWS = 1500
+        Parameters
+        ----------
+        own : (n_own,)
+            Which of the nodes.
+        cost : (n_own, n)
+            Of each row, 0 for those that are only scored.
+        theta : (n_own, q)
+            Parameters.
 
-#: A product with a sparse number costs about this many of the operations of a Cholesky factor, all the
-#: products of a solution considered.
-_SPARSE_COST = 60.0
+        Returns
+        -------
+        scores : (n_own, n)
+        n_steps : (n_own,)
+            Negative, or 0, where the optimum was not reached.
+        """
 
-#: Numbers up to which sparse rows, or the weights of their features, are written out in small problems.
-_WRITTEN_OUT = 2**22
+
+@dataclass(frozen=True)
+class Members:
+    """The rows of some nodes, padded to one length, and the members of cross-fitting that may see them.
+
+    Trains them by solvers in plain numpy; kernels have the same loop over strengths of the penalty and
+    members inside.
+
+    Attributes
+    ----------
+    which : (n_nodes,)
+        Numbers of the nodes.
+    place : (n_nodes, n)
+        Where the rows are in the order of leaves.
+    is_row : (n_nodes, n)
+        False for padding.
+    y : (n_nodes, n)
+        +1 on the left and -1 on the right.
+    weight : (n_nodes, n)
+        0 as padding.
+    fold : (n_nodes, n)
+    """
+
+    which: IntArray
+    place: IntArray
+    is_row: BoolArray
+    y: FloatArray
+    weight: FloatArray
+    fold: IntArray
+
+    @classmethod
+    def of(cls, which: IntArray, nodes: Nodes) -> Members:
+        """Collect the rows of some nodes."""
+        first, last = nodes.first[which][:, None], nodes.last[which][:, None]
+        place = first + np.arange((last - first).max())
+        is_row = place < last
+        place = np.where(is_row, place, first)
+        y = np.where(place < nodes.split[which][:, None], 1.0, -1.0)
+        return cls(which, place, is_row, y, np.where(is_row, nodes.weight[place], 0.0), nodes.fold[place])
+
+    def train(
+        self, solver: Solver, n_parameters: int, nodes: Nodes, objective: Objective, results: Results
+    ) -> FloatArray:
+        """Train all members; return their parameters (n_members, n_nodes, n_parameters) for the last C."""
+        theta = np.zeros((nodes.n_members, len(self.which), n_parameters))
+        z = np.full((nodes.n_members, *self.y.shape), np.nan)
+        for grid in range(objective.C.shape[1]):
+            for member in range(nodes.n_members):
+                if member:
+                    theta[member] = theta[0]
+                own = np.flatnonzero(results.is_trained[member, self.which])
+                parameters = theta[member, own]
+                scores, n_steps = solver.solve(own, self._costs(own, member, grid, objective), parameters)
+                theta[member, own], z[member, own] = parameters, scores
+                results.n_steps[member, self.which[own]] = n_steps
+            if nodes.n_members > 1:
+                self._keep_scores(grid, z[1:], results)
+        return theta
+
+    def _costs(self, own: IntArray, member: int, grid: int, objective: Objective) -> FloatArray:
+        which, is_left = self.which[own], self.y[own] > 0
+        seen = np.where(self.fold[own] != member - 1, self.weight[own], 0.0)
+        left, right = objective.left_factor[which], objective.right_factor[which]
+        if objective.balanced:
+            of_left, of_right = (
+                np.where(is_left, seen, 0.0).sum(axis=1),
+                np.where(is_left, 0.0, seen).sum(axis=1),
+            )
+            left, right = (of_left + of_right) / (2.0 * of_left), (of_left + of_right) / (2.0 * of_right)
+        factor = np.where(is_left, left[:, None], right[:, None])
+        costs: FloatArray = objective.C[which, grid][:, None] * factor * seen
+        return costs
+
+    def _keep_scores(self, grid: int, z: FloatArray, results: Results) -> None:
+        """Keep every row's score by the member that has not seen it, and the loss of a node's rows."""
+        score = np.take_along_axis(z, self.fold[None], axis=0)[0]
+        margin = self.y * score
+        losses = self.weight * (np.maximum(-margin, 0.0) + np.log1p(np.exp(-np.abs(margin))))
+        for i, k in enumerate(self.which):
+            own = score[i, self.is_row[i]]
+            results.scores[results.pair_offsets[k] : results.pair_offsets[k] + len(own)] = own
+            if not np.isnan(own).all():
+                results.nll[k, grid] = np.nansum(losses[i])
 
 
 @dataclass(frozen=True)
@@ -105,18 +181,19 @@ class NodeTraining:
     def run(self) -> Trained:
         """Train all nodes."""
         results = self._empty_results()
-        train = self._dense if isinstance(self.task.rows.X, np.ndarray) else self._sparse
-        members = train(results)
+        is_dense = isinstance(self.task.rows.X, np.ndarray)
+        members = self._dense(results) if is_dense else train_sparse(self, results)
         self._warn_of(results)
         return Trained(members, results)
 
     @cached_property
-    def _objective(self) -> Objective:
+    def objective(self) -> Objective:
+        """The objective at each node."""
         return self.settings.objective(self.task.left_is_positive, self.C, self.task.rows.X.dtype)
 
     def _empty_results(self) -> Results:
         """Results before training: which members have both sides, and what the others answer."""
-        size, nodes = self.task.node_size, self._nodes
+        size, nodes = self.task.node_size, self.nodes
         left, right, n_left, n_right = np.empty((4, self.n_members, self.task.n_nodes))
         edges = np.stack([nodes.first, nodes.split, nodes.last])
         for member in range(self.n_members):
@@ -134,7 +211,8 @@ class NodeTraining:
         )
 
     @cached_property
-    def _nodes(self) -> Nodes:
+    def nodes(self) -> Nodes:
+        """Places of the nodes' rows in the order of leaves, with weights and folds, as kernels take them."""
         task, order = self.task, self.task.row_order
         n_rows = len(order)
         place = task.leaf_offset.astype(np.intp)
@@ -142,10 +220,11 @@ class NodeTraining:
         fold = np.zeros(n_rows, dtype=np.intp) if self.folds is None else self.folds[order].astype(np.intp)
         return Nodes(place[task.start], place[task.split], place[task.stop], weight, fold, self.n_members)
 
-    def _is_small(self) -> bool:
+    def is_small(self) -> bool:
+        """Return True if plain code is to be preferred, see `dichotomies._kernels.compile.is_small`."""
         n_problems = self.n_members * self.C.shape[1]
         n_rows, n_features = self.task.rows.X.shape
-        return is_small(n_rows, newton.seconds(self.task.node_size, n_features, n_problems))
+        return is_small(n_rows, _plain_seconds(self.task.node_size, n_features, n_problems))
 
     # ------------------------------------------------------------------ dense rows
 
@@ -153,153 +232,70 @@ class NodeTraining:
         X = self.task.rows.features_of(self.task.row_order)
         weights = np.zeros((self.n_kept, self.task.n_nodes, X.shape[1]), dtype=X.dtype)
         left = np.flatnonzero(results.is_trained[0])
-        if self._is_small():
+        if self.is_small():
             X = X.astype(np.float64, copy=False)
         else:
-            left = self._along_axes(left, X, results, weights)
-            left = self._by_gram(left, X, results, weights)
+            left = along_axes(self, left, X, results, weights)
+            left = by_gram(self, left, X, results, weights)
         left = self._by_rows(left, X, results, weights)
-        self._by_newton(left, X, results, weights)
+        if len(left):
+            self.by_newton(left, X, results, weights)
         return [
             DenseWeights(weights[member], results.intercept[member], results.is_trained[member])
             for member in range(self.n_kept)
         ]
 
-    def _by_newton(self, which: IntArray, X: FloatArray, results: Results, weights: FloatArray) -> None:
+    def by_newton(self, which: IntArray, X: FloatArray, results: Results, weights: FloatArray) -> None:
         """Train nodes by matrices of second derivatives, in plain numpy."""
         batches = newton.batches(which, self.task.node_size, X.shape[1])
 
         def train(batch: IntArray) -> None:
-            newton.train(batch, X, self._nodes, self._objective, results, weights)
+            members = Members.of(batch, self.nodes)
+            solver = newton.Batch.of(members, X, self.objective)
+            theta = members.train(solver, solver.design.shape[2], self.nodes, self.objective, results)
+            for member in range(self.n_members):
+                of_features, intercept = solver.weights(theta[member])
+                own = results.is_trained[member, batch]
+                results.intercept[member, batch[own]] = intercept[own]
+                if member < self.n_kept:
+                    weights[member, batch[own]] = of_features[own]
 
-        self._run(train, batches)
+        self.each(train, batches)
 
-    def _along_axes(self, which: IntArray, X: FloatArray, results: Results, weights: FloatArray) -> IntArray:
-        """Train large nodes in single precision; return those that are left to others."""
-        size, p = self.task.node_size, X.shape[1]
-        is_large = (size[which] > FEW_ROWS) & (size[which] * p > _SMALL_NODE)
-        if not is_large.any() or not self._suits_axes(X):
-            return which
-        axes, along = self._axes(), np.zeros((self.n_kept, self.task.n_nodes, p))
-        chosen = which[is_large]
-        self._in_batches(
-            chosen, lambda some: train_along_axes(some, axes, self._nodes, self._objective, results, along)
-        )
-        for member in range(self.n_kept):
-            weights[member, chosen] = along[member, chosen] @ axes.basis.T
-        return np.concatenate([which[~is_large], chosen[(results.n_steps[:, chosen] < 0).any(axis=0)]])
-
-    def _axes(self) -> Axes:
-        """The rows along their principal axes, in the order of the leaves."""
-        rows, n_jobs = self.task.rows, self.context.n_jobs
-        axes = rows.remember("principal axes", lambda: principal_axes(rows.X, n_jobs))
-        turned: Axes = axes._replace(rows=axes.rows.take(self.task.row_order, axis=0))
-        return turned
-
-    def _suits_axes(self, X: FloatArray) -> bool:
-        """Test that single precision will do, and turning rows to their axes is less work than it saves."""
-        n, p = X.shape
-        if not self.settings.free_intercept or self.settings.tol < _LOOSE_TOL:
-            return False
-        pays = p * (n + _FINDING * p) < _SAVING * self.task.node_size.sum()
-        return bool(pays and max(X.max(), -X.min()) < _LARGEST)
-
-    def _by_gram(self, which: IntArray, X: FloatArray, results: Results, weights: FloatArray) -> IntArray:
-        """Train nodes with fewer rows than features; return those that are left to others."""
-        fits = self.task.node_size[which] <= min(X.shape[1], _MOST_GRAM_ROWS)
-        self._in_batches(
-            which[fits], lambda some: train_by_gram(some, X, self._nodes, self._objective, results, weights)
-        )
-        left: IntArray = which[~fits]
-        return left
+    def by_products(self, k: int, X: Any, results: Results) -> FloatArray:
+        """Train a node by products with its rows (n, p), dense or sparse; return weights (n_members, p)."""
+        members = Members.of(np.array([k]), self.nodes)
+        rows = truncated.Rows.of(X, self.objective)
+        solver = truncated.OneNode(rows, members.y[0], self.objective)
+        theta = members.train(solver, len(rows.penalty), self.nodes, self.objective, results)[:, 0]
+        own = results.is_trained[:, k]
+        results.intercept[own, k] = theta[own, -1]
+        return theta[:, :-1]
 
     def _by_rows(self, which: IntArray, X: FloatArray, results: Results, weights: FloatArray) -> IntArray:
         """Train large nodes by products with their rows; return those that are left to others."""
         size = self.task.node_size[which]
-        is_large = (size * X.shape[1] > _SMALL_NODE) & (size > min(X.shape[1], _MOST_GRAM_ROWS))
+        is_large = (size * X.shape[1] > SMALL_NODE) & (size > min(X.shape[1], MOST_GRAM_ROWS))
 
         def train(k: int) -> None:
-            rows = X[self._nodes.first[k] : self._nodes.last[k]]
-            weights[:, k] = truncated.train(k, rows, self._nodes, self._objective, results)[: self.n_kept]
+            rows = X[self.nodes.first[k] : self.nodes.last[k]]
+            weights[:, k] = self.by_products(k, rows, results)[: self.n_kept]
 
-        self._run(train, which[is_large])
+        self.each(train, which[is_large])
         left: IntArray = which[~is_large]
         return left
 
-    # ------------------------------------------------------------------ sparse rows
-
-    def _sparse(self, results: Results) -> list[NodeScorer]:
-        X = self.task.rows.features_of(self.task.row_order)
-        rows = Rows(*csr_arrays(X), X.shape[1])
-        size = (X.shape[0] + self.n_kept * self.task.n_nodes) * X.shape[1]
-        small = size <= _WRITTEN_OUT and self._is_small()
-        entries = self._entries(rows, small=small)
-        if small:
-            self._written_out(X, rows, results, entries)
-        else:
-            self._by_kernels(X, rows, results, entries)
-        return _by_feature((self.task.n_nodes, X.shape[1]), entries, results)
-
-    def _entries(self, rows: Rows, *, small: bool) -> Entries:
-        """Room for the weights of the features that are active at each node."""
-        active = np.zeros(self.task.n_nodes, dtype=np.intp)
-        every = np.arange(self.task.n_nodes)
-        if self.n_kept and small:
-            active[:] = [len(np.unique(self._features(k, rows))) for k in every.tolist()]
-        elif self.n_kept:
-            self._in_batches(every, lambda some: count_active(some, rows, self._nodes, active))
-        offsets = np.concatenate([[0], np.cumsum(active)])
-        value = np.zeros((self.n_kept, offsets[-1]), dtype=rows.data.dtype)
-        return Entries(offsets, np.zeros(offsets[-1], dtype=np.int32), value)
-
-    def _features(self, k: int, rows: Rows) -> IntArray:
-        """The features of a node's rows, as often as they occur."""
-        return rows.indices[rows.indptr[self._nodes.first[k]] : rows.indptr[self._nodes.last[k]]]
-
-    def _written_out(self, X: Any, rows: Rows, results: Results, entries: Entries) -> None:
-        """Train nodes of a small problem as if their rows were dense."""
-        weights = np.zeros((self.n_kept, self.task.n_nodes, X.shape[1]), dtype=X.dtype)
-        self._by_newton(np.flatnonzero(results.is_trained[0]), X.toarray(), results, weights)
-        for k in range(self.task.n_nodes) if self.n_kept else ():
-            own = slice(entries.offsets[k], entries.offsets[k + 1])
-            entries.feature[own] = np.unique(self._features(k, rows))
-            entries.value[:, own] = weights[:, k, entries.feature[own]]
-
-    def _by_kernels(self, X: Any, rows: Rows, results: Results, entries: Entries) -> None:
-        """Train nodes with few rows by their products, others by sweeps, and where those fail by rows."""
-        size, is_trained = self.task.node_size, results.is_trained[0]
-        n_numbers = rows.indptr[self._nodes.last] - rows.indptr[self._nodes.first]
-        few = (size <= _MOST_GRAM_ROWS) & (size.astype(float) ** 3 < _SPARSE_COST * (n_numbers + size))
-        few |= size <= FEW_ROWS
-        given = rows, self._nodes, self._objective, results, entries
-        # Those that are not trained are visited as well, for their features, if these are kept.
-        visited = few & is_trained | (~is_trained & (self.n_kept > 0))
-        self._in_batches(np.flatnonzero(visited), lambda some: train_sparse_by_gram(some, *given))
-        swept = np.flatnonzero(~few & is_trained)
-        lanes = X.shape[1] + 1, LANES
-        shape = lanes if self.n_members > 1 else lanes[:1]
-        self._in_batches(swept, lambda some: train_by_sweeps(some, *given, np.empty(shape)))
-
-        def train(k: int) -> None:
-            active = np.unique(self._features(k, rows))
-            own = X[self._nodes.first[k] : self._nodes.last[k]][:, active]
-            theta = truncated.train(k, own, self._nodes, self._objective, results)
-            if self.n_kept:
-                here = slice(entries.offsets[k], entries.offsets[k + 1])
-                entries.feature[here], entries.value[:, here] = active, theta[: self.n_kept]
-
-        self._run(train, swept[(results.n_steps[:, swept] < 0).any(axis=0)])
-
     # ------------------------------------------------------------------ in batches
 
-    def _in_batches(self, which: IntArray, task: Callable[[IntArray], None]) -> None:
+    def in_batches(self, which: IntArray, task: Callable[[IntArray], None]) -> None:
         """Call a kernel for some nodes, in batches of about the same number of rows."""
         if len(which):
             batches = even_batches(self.task.node_size[which], self.context.n_jobs)
-            self._run(task, [which[batch.start : batch.stop] for batch in batches])
+            self.each(task, [which[batch.start : batch.stop] for batch in batches])
 
-    def _run(self, task: Callable[[Any], None], batches: Any) -> None:
-        _ = self._nodes, self._objective  # so that workers need not each compute them
+    def each(self, task: Callable[[Any], None], batches: Any) -> None:
+        """Call a function for each node, or batch of nodes."""
+        _ = self.nodes, self.objective  # so that workers need not each compute them
         if len(batches):
             progress = self.context.progress(f"training {self.task.n_nodes} nodes")
             each = [(batch,) for batch in batches]
@@ -319,17 +315,9 @@ class NodeTraining:
             )
 
 
-def _by_feature(shape: tuple[int, int], entries: Entries, results: Results) -> list[NodeScorer]:
-    """Turn entries that are stored node by node around, so that they are stored feature by feature."""
-    offsets, feature, value = entries
-    members: list[NodeScorer] = []
-    background = np.zeros(shape[0])
-    index: Any = None
-    for member in range(len(value)):
-        turned = csr_array((value[member], feature, offsets), shape=shape).tocsc()
-        index = turned if index is None else index  # the same for all members
-        intercept, is_trained = results.intercept[member], results.is_trained[member]
-        members.append(
-            SparseWeights(intercept, background, is_trained, index.indptr, index.indices, turned.data)
-        )
-    return members
+def _plain_seconds(n_rows: IntArray, n_features: int, n_problems: int) -> float:
+    """Estimate how long nodes with these numbers of rows take without kernels."""
+    width = np.minimum(n_rows, n_features) + 1
+    per_step = 2e-5 + 4e-8 * n_rows + 6e-11 * (n_rows * width * width + width**3)
+    reduction = np.where(n_rows <= n_features, 2e-10 * n_rows * n_rows * n_features, 0.0)
+    return float((8 * n_problems * per_step + reduction).sum())

@@ -10,13 +10,12 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dichotomies._kernels.newton.loss import FLATTEST
-from dichotomies.learners.logistic.members import Members
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies._kernels.newton.node import Nodes, Objective, Results
+    from dichotomies._kernels.newton.node import Objective
 
     Solve = Callable[[FloatArray], FloatArray]
 
@@ -166,17 +165,6 @@ class OneNode:
             self.rows, self.y, cost[0], self.objective, theta[0], self.precondition
         )
         return z[None], np.array([n_steps])
-
-
-def train(k: int, X: Any, nodes: Nodes, objective: Objective, results: Results) -> FloatArray:
-    """Train a node on its rows (n, p), dense or sparse; return its members' weights (n_members, p)."""
-    members = Members.of(np.array([k]), nodes)
-    rows = Rows.of(X, objective)
-    node = OneNode(rows, members.y[0], objective)
-    theta = members.train(node, len(rows.penalty), nodes, objective, results)[:, 0]
-    own = results.is_trained[:, k]
-    results.intercept[own, k] = theta[own, -1]
-    return theta[:, :-1]
 
 
 def solve(

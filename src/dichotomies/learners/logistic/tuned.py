@@ -12,11 +12,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dichotomies._common.features import check_indices, check_magnitude
 from dichotomies._common.parallel import Context
-from dichotomies._common.weights import row_weights
+from dichotomies._common.validation import check_indices, check_magnitude, row_weights
 from dichotomies.learners.base import LEARNERS, SCORER, Learner, Unsupported
-from dichotomies.learners.logistic.settings import Settings, check_class_weight
+from dichotomies.learners.logistic.learner import Settings, check_class_weight
 from dichotomies.learners.logistic.training import NodeTraining
 from dichotomies.learners.logistic.tuning import choose_strength
 from dichotomies.persistence import Estimator, savable

@@ -1,0 +1,176 @@
+"""Validation of features, labels and weights beyond scikit-learn's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dichotomies._common.typing import FloatArray
+
+#: Largest magnitude of a feature: squares, and sums of very many of them, must not overflow.
+LARGEST = 1e100
+#: Weights are counts. A total weight above this is read as this: n + 2 rows can be told from n, and
+#: (n + 1) / (n + 2) from 1. Weights that are all below the other bound are scaled up to it.
+MOST_ROWS, LEAST_WEIGHT = 1e12, 1e-100
+#: Larger weights are all scaled down to it: sums and moments of them would overflow.
+MOST_WEIGHT = 1e50
+
+
+def check_indices(X: Any) -> None:
+    """Raise if the indices of a sparse matrix point outside of it; compiled code would follow them.
+
+    Anything that is not sparse passes. Matrices in compressed or coordinate format are checked at the speed
+    of memory; the other formats of scipy are converted to these by Python code, which checks them.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> from dichotomies._common.validation import check_indices
+    >>> X = csr_array([[0.0, 1.0]])
+    >>> X.indices[0] = 7
+    >>> check_indices(X)
+    Traceback (most recent call last):
+    ...
+    ValueError: X is a sparse matrix with an index of 7 in an axis of length 2.
+    """
+    if not bool(issparse(X)):  # so that the type of X stays open
+        return
+    if X.format == "coo":
+        for length, index in zip(X.shape, X.coords, strict=True):
+            _check_range(index, length)
+    elif X.format in ("csr", "csc", "bsr"):
+        major, minor = X.shape[::-1] if X.format == "csc" else X.shape
+        if X.format == "bsr":
+            major, minor = major // X.blocksize[0], minor // X.blocksize[1]
+        offsets, n_stored = X.indptr, min(len(X.indices), len(X.data))
+        if len(offsets) != major + 1 or offsets[0] != 0 or offsets[-1] > n_stored:
+            raise ValueError(
+                f"X is a sparse matrix whose indptr does not fit: it must have {major + 1} numbers, from 0 "
+                f"to at most {n_stored}, the number of stored entries."
+            )
+        if (offsets[1:] < offsets[:-1]).any():
+            raise ValueError("X is a sparse matrix whose indptr decreases.")
+        _check_range(X.indices[: offsets[-1]], minor)
+
+
+def _check_range(index: Any, length: int) -> None:
+    if len(index) and not (index.min() >= 0 and index.max() < length):
+        wrong = index[np.argmax((index < 0) | (index >= length))]
+        raise ValueError(f"X is a sparse matrix with an index of {wrong} in an axis of length {length}.")
+
+
+def check_magnitude(X: Any) -> None:
+    """Raise if a feature is beyond `LARGEST`: its square, or a sum of such squares, would be infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies._common.validation import check_magnitude
+    >>> check_magnitude(np.array([[1.0, -3e180]]))
+    Traceback (most recent call last):
+    ...
+    ValueError: X has a value of -3e+180; squares of features beyond 1e+100 overflow: scale them.
+    """
+    values = X.data if bool(issparse(X)) else X
+    if values.size == 0 or values.dtype.kind != "f":
+        return
+    least, most = values.min(), values.max()
+    if np.isnan(least):  # missing values, where they are allowed
+        least, most = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    extreme = float(most if most > -least else least)  # the limit is beyond single precision
+    if abs(extreme) > LARGEST:
+        raise ValueError(
+            f"X has a value of {extreme:g}; squares of features beyond {LARGEST:g} overflow: scale them."
+        )
+
+
+def plain_labels(y: Any) -> Any:
+    """Return labels that `numpy.unique` can sort; raise where one is missing or of another type.
+
+    Integers and booleans become numpy's: of pandas' nullable ones scikit-learn would make floats, which
+    cannot tell 2**53 from 2**53 + 1.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dichotomies._common.validation import plain_labels
+    >>> plain_labels(pd.Series([2**53, 2**53 + 1], dtype="Int64"))
+    array([9007199254740992, 9007199254740993])
+    >>> plain_labels(["a", 7, "b"])
+    Traceback (most recent call last):
+    ...
+    ValueError: y has labels of several types (int, str): make them one, as by astype(str).
+    """
+    if hasattr(getattr(y, "dtype", None), "numpy_dtype"):
+        _check_none_missing(np.asarray(y.isna()))
+        kind = y.dtype.numpy_dtype
+        return y.to_numpy(dtype=kind) if kind.kind in "biu" else y
+    labels = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else y
+    values = np.asarray(labels)
+    if values.dtype.hasobject and values.ndim == 1:
+        _check_none_missing(np.array([each is None for each in values], dtype=bool))
+        kinds = {_kind(each) for each in values}
+        if len(kinds) > 1:
+            listed = ", ".join(sorted(kinds))
+            raise ValueError(f"y has labels of several types ({listed}): make them one, as by astype(str).")
+        if kinds <= {"int", "bool"}:
+            return np.array(values.tolist())
+    return y
+
+
+def _kind(label: Any) -> str:
+    """Type of a label; numpy's integers are integers."""
+    return type(label.item() if isinstance(label, np.generic) else label).__name__
+
+
+def _check_none_missing(missing: Any) -> None:
+    if missing.any():
+        raise ValueError(f"y has no label in row {int(missing.argmax())} (counted from 0).")
+
+
+def bounded_counts(weights: FloatArray) -> FloatArray:
+    """Scale weights whose sum may exceed `MOST_ROWS`, or which are all tiny; return usual ones as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies._common.validation import bounded_counts
+    >>> bounded_counts(np.array([1e300, 5e299]))
+    array([5.0e+11, 2.5e+11])
+    """
+    largest, most = float(weights.max(initial=0.0)), MOST_ROWS / max(len(weights), 1)
+    if largest > most:
+        return weights * (most / largest)
+    return weights * (LEAST_WEIGHT / largest) if 0.0 < largest < LEAST_WEIGHT else weights
+
+
+def row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
+    """Validate sample weights: one per row, finite, not negative, and not all zero; ones by default.
+
+    Examples
+    --------
+    >>> from dichotomies._common.validation import row_weights
+    >>> row_weights(None, 2), row_weights([1, 3], 2)
+    (array([1., 1.]), array([1., 3.]))
+    """
+    if n_rows == 0:
+        raise ValueError("There are no rows.")
+    given = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
+    weight = np.full(n_rows, given) if given.ndim == 0 else np.ascontiguousarray(given)
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have one value for each of the {n_rows} rows, got shape {weight.shape}."
+        )
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(wrong):
+        first = f"sample_weight[{wrong[0]}] is {weight[wrong[0]]:g}"
+        raise ValueError(f"sample_weight must be finite and not negative, but {first}.")
+    if not weight.any():
+        raise ValueError("sample_weight must not be zero for all rows.")
+    largest = float(weight.max())
+    return weight * (MOST_WEIGHT / largest) if largest > MOST_WEIGHT else weight
