@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dichotomies.tree import ClassTree
 
 
-#: Seconds per row and node, to decide whether a cluster is worth it.
+#: Seconds per row and node, to see if a cluster pays.
 _SECONDS = 1e-7
 
 _CALIBRATOR = Optional(Part(MulticlassCalibrator, "n_classes"))

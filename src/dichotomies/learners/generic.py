@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Stands for no fold left out.
 _NONE = -1
 
-#: Seconds to train a clone, and per row and feature of its node, to decide whether a cluster is worth it.
+#: Seconds to train a clone, and per row and feature of its node, to see if a cluster pays.
 _SECONDS, _SECONDS_PER_NUMBER = 2e-3, 1e-7
 
 
