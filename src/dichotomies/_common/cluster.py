@@ -12,9 +12,11 @@ import io
 import pickle
 import threading
 from abc import ABC, abstractmethod
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -144,8 +146,6 @@ class Shipment:
 
     def _packed(self, whole: Any) -> tuple[bytes, tuple[str, ...]]:
         """Pickle of an object without large arrays and what is shipped once; names of the arrays."""
-        from cloudpickle import Pickler  # both clusters need it
-
         arrays: dict[str, None] = {}  # in their order
 
         def put_aside(value: Any) -> str | Parcel | None:
@@ -160,7 +160,7 @@ class Shipment:
             return None
 
         file = io.BytesIO()
-        pickler = Pickler(file, protocol=5)
+        pickler = optional("cloudpickle").Pickler(file, protocol=5)
         pickler.persistent_id = put_aside
         pickler.dump(whole)
         return file.getvalue(), tuple(arrays)
@@ -306,11 +306,7 @@ def _dask_task(
 
 def _finished(futures: dict[Any, int]) -> Iterator[tuple[int, Any]]:
     """Number and result of each task as it ends; tasks whose rows were lost are left out."""
-    from concurrent.futures import CancelledError
-
-    from distributed import as_completed
-
-    for future in as_completed(list(futures)):
+    for future in optional("distributed").as_completed(list(futures)):
         try:
             result = future.result()
         except CancelledError:
@@ -327,9 +323,7 @@ class RayCluster(Cluster):
 
     def place(self, value: Any) -> Any:
         """Put a value into the object store, from which every machine fetches it once."""
-        import ray
-
-        return ray.put(value)
+        return optional("ray").put(value)
 
     def forget(self, shipped: Shipment) -> None:
         """Free what was placed; Ray frees what no reference stands for."""
@@ -337,9 +331,7 @@ class RayCluster(Cluster):
     def _run(
         self, call: _Call, shipped: Shipment, shared: Any, tasks: dict[int, tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
-        import ray
-        from ray.exceptions import RayTaskError
-
+        ray = optional("ray")
         parcel = shipped.parcel(shared)
         where = [shipped.reference(self, name) for name in parcel.arrays]
         what = shipped.reference(self, parcel.name)
@@ -351,7 +343,7 @@ class RayCluster(Cluster):
             while left:
                 [done], left = ray.wait(left, num_returns=1)
                 yield number[done], ray.get(done)
-        except RayTaskError as error:
+        except ray.exceptions.RayTaskError as error:
             raise error.cause from error
         finally:
             for each in left:
@@ -359,12 +351,20 @@ class RayCluster(Cluster):
 
 
 def _ray_task(call: _Call, arguments: tuple[Any, ...], parcel: Parcel, where: Sequence[Any]) -> Any:
-    import ray
-
     def arrays() -> dict[str, Any]:
-        return dict(zip(parcel.arrays, ray.get(list(where)), strict=True))
+        return dict(zip(parcel.arrays, optional("ray").get(list(where)), strict=True))
 
     return call(unpacked(parcel, arrays), arguments)
+
+
+def optional(module: str) -> Any:
+    """Import a module of an optional dependency; raise with installation instructions if it is missing."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"Clusters need {module}: pip install 'dichotomies[dask]', or 'dichotomies[ray]'."
+        ) from error
 
 
 _CLUSTERS = {"DaskDistributedBackend": DaskCluster, "RayBackend": RayCluster}

@@ -9,6 +9,8 @@ from uuid import uuid4
 
 import numpy as np
 
+from dichotomies._common.cluster import optional
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,9 +26,7 @@ def computed(*values: Any) -> tuple[Any, ...]:
     """Values as they are, Dask collections as the arrays or data frames that they stand for."""
     if not any(map(is_dask, values)):
         return values
-    from dask import compute
-
-    return tuple(compute(*values))
+    return tuple(optional("dask").compute(*values))
 
 
 def by_block(method: Method) -> Method:
@@ -44,9 +44,7 @@ def by_block(method: Method) -> Method:
 
 
 def _blocks(estimator: Any, method: str, X: Any) -> Any:
-    import dask.array as da
-    from dask import delayed
-
+    da, delayed = optional("dask.array"), optional("dask").delayed
     estimator = copy(estimator).set_params(n_jobs=None)  # Dask has a thread for each block already
     model = delayed(estimator, name=f"{type(estimator).__name__}-{uuid4().hex}", traverse=False)
     of_all_classes = () if method == "predict" else (len(estimator.classes_),)
