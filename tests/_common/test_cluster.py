@@ -120,6 +120,22 @@ def test_little_work_and_a_single_task_stay_here(client):
         assert Context().map(_pid, None, [()], [60.0]) == [os.getpid()]
 
 
+def _active_inside():
+    with parallel_config("dask"):
+        return active(None) is None
+
+
+def test_tasks_of_a_cluster_send_no_work_themselves(client):
+    with parallel_config("dask"):
+        assert active(None) is not None
+    assert client.submit(_active_inside).result()
+
+
+def test_a_missing_library_is_named_with_the_extra_that_has_it():
+    with pytest.raises(ImportError, match=r"need no_such_library: pip install 'dichotomies\[dask\]'"):
+        cluster.optional("no_such_library")
+
+
 def _noted(shared, number):
     shared.append(number)
     return list(shared)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
 import threading
 from abc import ABC, abstractmethod
 from concurrent.futures import CancelledError
@@ -133,7 +134,7 @@ class Shipment:
         self._parcels: dict[int, tuple[Any, Parcel]] = {}  # with the object, so that its id stays its own
         self._arrays: dict[int, tuple[Any, str]] = {}
         self._values: dict[str, Any] = {}
-        self._references: dict[str, Any] = {}
+        self.references: dict[str, Any] = {}
 
     def parcel(self, value: Any) -> Parcel:
         """Pack an object, or return the parcel in which it was packed before."""
@@ -176,13 +177,9 @@ class Shipment:
     def reference(self, cluster: Cluster, name: str) -> Any:
         """Reference to a parcel or array on a cluster, where it is placed at the first call."""
         self.cluster = cluster
-        if name not in self._references:
-            self._references[name] = cluster.place(self._values[name])
-        return self._references[name]
-
-    def place_again(self) -> None:
-        """Forget the references: what they stood for is lost."""
-        self._references.clear()
+        if name not in self.references:
+            self.references[name] = cluster.place(self._values[name])
+        return self.references[name]
 
 
 _SHIPMENT: ContextVar[Shipment | None] = ContextVar("shipment", default=None)
@@ -242,14 +239,15 @@ class DaskCluster(Cluster):
     """Workers of a Dask client. Dask runs the tasks of a dead worker again on another."""
 
     def __init__(self, backend: Any) -> None:
-        self.backend, self.client = backend, backend.client
+        self.client = backend.client
 
     def place(self, value: Any) -> Any:
         """Scatter a value to all workers, which pass it on among themselves."""
         return self.client.scatter(value, broadcast=True, hash=False)
 
     def forget(self, shipped: Shipment) -> None:
-        """Free what was placed; Dask frees what no future stands for."""
+        """Free what was placed."""
+        self.client.cancel(list(shipped.references.values()), force=True)
         self.client.run(drop, shipped.name, on_error="ignore")
 
     def _run(
@@ -258,16 +256,15 @@ class DaskCluster(Cluster):
         for _ in range(_ATTEMPTS):
             futures = self._submit(call, shipped, shared, tasks)
             try:
-                with self.backend.retrieval_context():  # a task that waits gives its thread to others
-                    for i, result in _finished(futures):
-                        del tasks[i]
-                        yield i, result
+                for i, result in _finished(futures):
+                    del tasks[i]
+                    yield i, result
             finally:
                 if tasks:
                     self.client.cancel([each for each, i in futures.items() if i in tasks], force=True)
             if not tasks:
                 return
-            shipped.place_again()
+            shipped.references.clear()  # what they stood for is lost
         raise RuntimeError(
             f"{len(tasks)} tasks were lost {_ATTEMPTS} times, with all workers that held their rows. "
             "Workers are killed when their memory is full: give them more."
@@ -371,7 +368,17 @@ _CLUSTERS = {"DaskDistributedBackend": DaskCluster, "RayBackend": RayCluster}
 
 
 def active(n_jobs: int | None) -> Cluster | None:
-    """Cluster of joblib's active backend; None where work stays on this machine."""
+    """Cluster of joblib's active backend; None where work stays on this machine.
+
+    It stays there in tasks of a cluster, too, such as the fits of a grid search.
+    """
     backend, _ = get_active_backend()
     kind = _CLUSTERS.get(type(backend).__name__)
-    return None if kind is None or effective_n_jobs(n_jobs) == 1 else kind(backend)
+    if kind is None or _is_in_dask_task() or effective_n_jobs(n_jobs) == 1:
+        return None
+    return kind(backend)
+
+
+def _is_in_dask_task() -> bool:
+    dask = sys.modules.get("distributed.utils")
+    return dask is not None and hasattr(dask.thread_state, "execution_state")
