@@ -9,9 +9,10 @@ import pytest
 from joblib import parallel_config
 from scipy.sparse import random_array
 
-from dichotomies._common import cluster, parallel
-from dichotomies._common.cluster import DaskCluster, Shipment, active, shipment, unpacked
+from dichotomies._common import parallel, shipping
+from dichotomies._common.cluster import DaskCluster, active
 from dichotomies._common.parallel import Context
+from dichotomies._common.shipping import Shipment, shipment, unpacked
 from dichotomies.rows import Rows
 from tests.clusters import dask_client
 
@@ -39,7 +40,8 @@ def test_an_object_is_received_as_it_was_sent_and_only_once():
 
 def test_large_arrays_and_rows_travel_apart_and_once_for_all_that_hold_them():
     shipped, rows = Shipment(), _rows()
-    first, second = (shipped.parcel((number, rows, rows.take(np.arange(5)))) for number in range(2))
+    few = rows.take(np.arange(5))
+    first, second = (shipped.parcel((number, rows, few)) for number in range(2))
     assert first.arrays == second.arrays
     assert len(first.arrays) == 1
     one, other = (_received(shipped, each) for each in (first, second))
@@ -50,13 +52,22 @@ def test_large_arrays_and_rows_travel_apart_and_once_for_all_that_hold_them():
 
 
 def test_a_process_keeps_what_it_was_sent_last():
-    for _ in range(cluster._KEPT_SHIPMENTS + 1):
+    for _ in range(shipping._KEPT_SHIPMENTS + 1):
         shipped = Shipment()
         received = _received(shipped, shipped.parcel([1]))
-    assert len(cluster._UNPACKED) == cluster._KEPT_SHIPMENTS
-    assert received in cluster._UNPACKED[shipped.name].values()
-    cluster.drop(shipped.name)
-    assert shipped.name not in cluster._UNPACKED
+    assert len(shipping._UNPACKED) == shipping._KEPT_SHIPMENTS
+    assert received in shipping._UNPACKED[shipped.name].values()
+    shipping.drop(shipped.name)
+    assert shipped.name not in shipping._UNPACKED
+
+
+def test_a_process_keeps_rows_and_the_last_of_what_tasks_share():
+    shipped, rows = Shipment(), _rows()
+    for number in range(3):
+        _received(shipped, shipped.parcel((number, rows)))
+    kept = list(shipping._UNPACKED[shipped.name].values())
+    assert [type(each) for each in kept] == [Rows, tuple]
+    assert kept[1][0] == 2
 
 
 def test_blocks_inside_a_block_are_one_shipment():
@@ -94,7 +105,7 @@ def _failing(_, number):
 
 def test_results_come_in_the_order_of_their_arguments_and_nothing_stays_behind(client, monkeypatch):
     monkeypatch.setattr(parallel, "_WORTH_SENDING", 0)
-    monkeypatch.setattr(cluster, "_UNPACKED", {})
+    monkeypatch.setattr(shipping, "_UNPACKED", {})
     with parallel_config("dask"):
         results = Context().map(_scaled, np.ones(N_NUMBERS), [(i,) for i in range(20)], range(20))
     assert results == [i * N_NUMBERS for i in range(20)]
@@ -104,7 +115,7 @@ def test_results_come_in_the_order_of_their_arguments_and_nothing_stays_behind(c
         time.sleep(0.01)
     else:
         pytest.fail("data were left on the cluster")
-    assert not cluster._UNPACKED
+    assert not shipping._UNPACKED
 
 
 def test_an_error_in_a_task_reaches_the_caller(client, monkeypatch):
@@ -133,7 +144,7 @@ def test_tasks_of_a_cluster_send_no_work_themselves(client):
 
 def test_a_missing_library_is_named_with_the_extra_that_has_it():
     with pytest.raises(ImportError, match=r"need no_such_library: pip install 'dichotomies\[dask\]'"):
-        cluster.optional("no_such_library")
+        shipping.optional("no_such_library")
 
 
 def _noted(shared, number):

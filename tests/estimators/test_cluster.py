@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
-from dichotomies._common import cluster, parallel
+from dichotomies._common import cluster, parallel, shipping
 from dichotomies.learners import ScaledLogisticRegression, TunedLogisticRegression
 from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
 from tests.clusters import DyingTree, dask_client, ray_workers
@@ -99,7 +99,7 @@ def test_sparse_rows_on_a_cluster_equal_local_ones(client, sent):
 
 
 def test_rows_travel_once_per_fit(client, sent, monkeypatch):
-    monkeypatch.setattr(cluster, "_LARGE", 1000)
+    monkeypatch.setattr(shipping, "LARGE", 1000)
     X, y = _problem()
     placed, place = [], cluster.DaskCluster.place
 

@@ -1,23 +1,15 @@
-"""Work on a Dask or Ray cluster: rows travel once per worker, and a worker that dies costs time, not the fit.
+"""Work on a Dask or Ray cluster, that of joblib's active backend (``joblib.parallel_config``).
 
-The cluster is that of joblib's active backend (``joblib.parallel_config``). joblib itself would send its
-arguments again with every batch of tasks, and ends the call when a Ray worker dies; so tasks go to the
-cluster's own interface here. What they share is pickled once, with large arrays and `Rows` put aside: each of
-those is placed on the workers once per `shipment`, and unpacked once in each process.
+joblib itself would send its arguments again with every batch of tasks, and ends the call when a Ray worker
+dies; so tasks go to the cluster's own interface here, which runs those of a dead worker again on another.
 """
 
 from __future__ import annotations
 
-import io
-import pickle
 import sys
-import threading
 from abc import ABC, abstractmethod
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -27,15 +19,12 @@ from joblib.parallel import get_active_backend
 from sklearn import config_context, get_config
 
 from dichotomies._common.blas import FORK_GATE, ONE_BLAS_THREAD
+from dichotomies._common.shipping import LARGE, drop, optional, shipment, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-#: Bytes from which an array is placed on the workers by itself.
-_LARGE = 2**20
-
-#: Shipments whose objects a worker keeps unpacked.
-_KEPT_SHIPMENTS = 2
+    from dichotomies._common.shipping import Parcel, Shipment
 
 #: Times that a task is tried on workers that die.
 _ATTEMPTS = 4
@@ -87,107 +76,6 @@ class Cluster(ABC):
         """Start tasks in the order in which they are given."""
 
 
-@contextmanager
-def shipment() -> Iterator[Shipment]:
-    """Place arrays and rows at most once until the end of the block, or of the one around it."""
-    outer = _SHIPMENT.get()
-    if outer is not None:
-        yield outer
-        return
-    shipped = Shipment()
-    token = _SHIPMENT.set(shipped)
-    try:
-        yield shipped
-    finally:
-        _SHIPMENT.reset(token)
-        if shipped.cluster is not None:
-            shipped.cluster.forget(shipped)
-
-
-# ---------------------------------------------------------------------- sender
-
-
-@dataclass(frozen=True)
-class Parcel:
-    """A pickled object without its large arrays.
-
-    Attributes
-    ----------
-    name : str
-        That of the shipment, and a number.
-    content : bytes
-    arrays : tuple of str
-        Names of the large arrays in it.
-    """
-
-    name: str
-    content: bytes
-    arrays: tuple[str, ...]
-
-
-class Shipment:
-    """Parcels and arrays sent so far, with the references to where they are."""
-
-    def __init__(self) -> None:
-        self.name = uuid4().hex
-        self.cluster: Cluster | None = None
-        self._parcels: dict[int, tuple[Any, Parcel]] = {}  # with the object, so that its id stays its own
-        self._arrays: dict[int, tuple[Any, str]] = {}
-        self._values: dict[str, Any] = {}
-        self.references: dict[str, Any] = {}
-
-    def parcel(self, value: Any) -> Parcel:
-        """Pack an object, or return the parcel in which it was packed before."""
-        if id(value) not in self._parcels:
-            content, arrays = self._packed(value)
-            parcel = Parcel(f"{self.name}-{len(self._parcels)}", content, arrays)
-            self._parcels[id(value)] = value, parcel
-            self._values[parcel.name] = parcel
-        return self._parcels[id(value)][1]
-
-    def _packed(self, whole: Any) -> tuple[bytes, tuple[str, ...]]:
-        """Pickle of an object without large arrays and what is shipped once; names of the arrays."""
-        arrays: dict[str, None] = {}  # in their order
-
-        def put_aside(value: Any) -> str | Parcel | None:
-            if isinstance(value, np.ndarray) and value.nbytes >= _LARGE and not value.dtype.hasobject:
-                name = self._name(value)
-                arrays[name] = None
-                return name
-            if getattr(type(value), "is_shipped_once", False) and value is not whole:
-                parcel = self.parcel(value)
-                arrays.update(dict.fromkeys(parcel.arrays))
-                return parcel
-            return None
-
-        file = io.BytesIO()
-        pickler = optional("cloudpickle").Pickler(file, protocol=5)
-        pickler.persistent_id = put_aside
-        pickler.dump(whole)
-        return file.getvalue(), tuple(arrays)
-
-    def _name(self, value: Any) -> str:
-        """Name of a large array."""
-        if id(value) not in self._arrays:
-            name = f"{self.name}-array-{len(self._arrays)}"
-            self._arrays[id(value)] = value, name
-            self._values[name] = value
-        return self._arrays[id(value)][1]
-
-    def reference(self, cluster: Cluster, name: str) -> Any:
-        """Reference to a parcel or array on a cluster, where it is placed at the first call."""
-        self.cluster = cluster
-        if name not in self.references:
-            self.references[name] = cluster.place(self._values[name])
-        return self.references[name]
-
-
-_SHIPMENT: ContextVar[Shipment | None] = ContextVar("shipment", default=None)
-
-
-# ---------------------------------------------------------------------- receiver
-
-
 @dataclass(frozen=True)
 class _Call:
     """A function that a worker calls as scikit-learn is configured where the task comes from."""
@@ -198,41 +86,6 @@ class _Call:
     def __call__(self, shared: Any, arguments: tuple[Any, ...]) -> Any:
         with config_context(**self.config), ONE_BLAS_THREAD, FORK_GATE:
             return self.function(shared, *arguments)
-
-
-class _Unpacker(pickle.Unpickler):
-    def __init__(self, parcel: Parcel, arrays: Callable[[], dict[str, Any]]) -> None:
-        super().__init__(io.BytesIO(parcel.content))
-        self._arrays = arrays
-
-    def persistent_load(self, pid: str | Parcel) -> Any:
-        return unpacked(pid, self._arrays) if isinstance(pid, Parcel) else self._arrays()[pid]
-
-
-#: Objects by the names of their parcels, by shipment: what a worker has unpacked so far.
-_UNPACKED: dict[str, dict[str, Any]] = {}
-_UNPACKING = threading.RLock()
-
-
-def unpacked(parcel: Parcel, arrays: Callable[[], dict[str, Any]]) -> Any:
-    """Object of a parcel: the same one for all tasks of a process, with what they have computed on it."""
-    shipped = parcel.name.partition("-")[0]
-    with _UNPACKING:
-        known = _UNPACKED.setdefault(shipped, {})
-        for old in list(_UNPACKED)[:-_KEPT_SHIPMENTS]:
-            del _UNPACKED[old]
-        if parcel.name not in known:
-            known[parcel.name] = _Unpacker(parcel, arrays).load()
-        return known[parcel.name]
-
-
-def drop(shipped: str) -> None:
-    """Forget the objects of a shipment, in a worker."""
-    with _UNPACKING:
-        _UNPACKED.pop(shipped, None)
-
-
-# ---------------------------------------------------------------------- clusters
 
 
 class DaskCluster(Cluster):
@@ -287,7 +140,7 @@ class DaskCluster(Cluster):
     def _light(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Arguments with references to large ones, each of which is on one worker."""
         return tuple(
-            self.client.scatter(each, hash=False) if _n_bytes(each) >= _LARGE else each for each in arguments
+            self.client.scatter(each, hash=False) if _n_bytes(each) >= LARGE else each for each in arguments
         )
 
 
@@ -352,16 +205,6 @@ def _ray_task(call: _Call, arguments: tuple[Any, ...], parcel: Parcel, where: Se
         return dict(zip(parcel.arrays, optional("ray").get(list(where)), strict=True))
 
     return call(unpacked(parcel, arrays), arguments)
-
-
-def optional(module: str) -> Any:
-    """Import a module of an optional dependency; raise with installation instructions if it is missing."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"Clusters need {module}: pip install 'dichotomies[dask]', or 'dichotomies[ray]'."
-        ) from error
 
 
 _CLUSTERS = {"DaskDistributedBackend": DaskCluster, "RayBackend": RayCluster}

@@ -16,10 +16,10 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.blas import ONE_BLAS_THREAD
-from dichotomies._common.cluster import shipment
 from dichotomies._common.doc_links import documented
 from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
+from dichotomies._common.shipping import shipment
 from dichotomies._kernels.compile import training
 from dichotomies.estimators.dask_input import by_block, computed
 from dichotomies.estimators.frames import FrameColumns

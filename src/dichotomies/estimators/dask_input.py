@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from dichotomies._common.cluster import optional
+from dichotomies._common.shipping import optional
 
 if TYPE_CHECKING:
     from collections.abc import Callable
