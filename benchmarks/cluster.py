@@ -239,7 +239,7 @@ def task_overhead() -> float:
     """Seconds that Dask takes for a task that does nothing."""
     n_tasks = 500
     with dask_workers() as config, parallel_config(**config):
-        remote = cluster.active(None)
+        remote = parallel.active(None)
         assert remote is not None
         list(remote.results(_nothing, None, [()] * n_tasks))
         begun = time.perf_counter()

@@ -1,17 +1,26 @@
-"""From a new process to the first answer, with nothing compiled, beside scikit-learn doing the same."""
+"""From a new process to the first answer, with nothing compiled, beside scikit-learn doing the same.
+
+Rows are stored: an interrupted run goes on where it stopped, and ``--case TEXT`` measures those cases anew
+whose titles contain the text.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.race import arguments, report
+from benchmarks.race import Store, report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 TEXT = """
 # Cold start
@@ -151,7 +160,7 @@ def _script(data: str, imports: str, model: str, fit: str = "model.fit(X, y)") -
     return _SCRIPT.format(data=_DATA[data], imports=imports, model=model, fit=fit)
 
 
-def _row(title: str, ours: str, theirs: str, repeats: int) -> list[str]:
+def _row(ours: str, theirs: str, repeats: int) -> list[str]:
     """A row of the table: the parts and the total of a cold start, that of a warm one, and scikit-learn's."""
     cold, warm, other = [], [], []
     for _ in range(repeats):
@@ -161,38 +170,35 @@ def _row(title: str, ours: str, theirs: str, repeats: int) -> list[str]:
         other.append(_run(theirs, "")[1])
     parts = [median(part) for part in zip(*(parts for parts, _ in cold), strict=True)]
     total, flat = median(took for _, took in cold), median(other)
-    row = [
-        title, *(f"{part:.2f}" for part in parts[:3]), f"{total:.2f}", f"{parts[3]:.0f}",
+    return [
+        *(f"{part:.2f}" for part in parts[:3]), f"{total:.2f}", f"{parts[3]:.0f}",
         f"{median(warm):.2f}", f"{flat:.2f}", f"{total / flat:.1f}",
     ]  # fmt: skip
-    print(*row, sep=" | ", flush=True)
-    return row
 
 
-def _serving(folder: Path, repeats: int) -> list[list[str]]:
-    """Rows for saved models that predict, and scikit-learn's that come from a pickle."""
+_MODELS = {
+    "linear": (_CLASSIFIER, "Tree()"),
+    "naive Bayes": (f"{_CLASSIFIER}; from sklearn.naive_bayes import GaussianNB", "Tree(GaussianNB())"),
+    "calibrated": (_CLASSIFIER, "Tree(internal_calibration='auto')"),
+    "ensemble": ("from dichotomies import NestedDichotomyEnsemble as Trees", "Trees()"),
+}
+
+
+def _serving(name: str, folder: Path, repeats: int) -> list[str]:
+    """Row for a saved model that predicts, beside scikit-learn's from a pickle."""
     flat = folder / "flat.pickle"
     imports = "import pickle; from sklearn.linear_model import LogisticRegression"
     keep = f"model.fit(X, y); pickle.dump(model, open({str(flat)!r}, 'wb'))"
     _run(_script("digits", imports, "LogisticRegression()", keep), "")
     theirs = _script("digits", "import pickle", f"pickle.load(open({str(flat)!r}, 'rb'))", "pass")
-    models = {
-        "linear": (_CLASSIFIER, "Tree()"),
-        "naive Bayes": (f"{_CLASSIFIER}; from sklearn.naive_bayes import GaussianNB", "Tree(GaussianNB())"),
-        "calibrated": (_CLASSIFIER, "Tree(internal_calibration='auto')"),
-        "ensemble": ("from dichotomies import NestedDichotomyEnsemble as Trees", "Trees()"),
-    }
-    rows = []
-    for name, (lines, model) in models.items():
-        file = str(folder / f"{name}.model")
-        _run(_script("digits", lines, model, f"model.fit(X, y).save({file!r})"), "")
-        ours = _script("digits", "import dichotomies", f"dichotomies.load({file!r})", "pass")
-        rows.append(_row(f"saved model predicts: {name}", ours, theirs, repeats))
-    return rows
+    file = str(folder / f"{name}.model")
+    _run(_script("digits", *_MODELS[name], f"model.fit(X, y).save({file!r})"), "")
+    ours = _script("digits", "import dichotomies", f"dichotomies.load({file!r})", "pass")
+    return _row(ours, theirs, repeats)
 
 
-def _command_line(folder: Path, repeats: int) -> list[list[str]]:
-    """Rows for the command line, beside scikit-learn in a script on the same file."""
+def _command_line(name: str, folder: Path, repeats: int) -> list[str]:
+    """Row for a command, beside scikit-learn in a script on the same file."""
     table, model = str(folder / "digits.csv"), str(folder / "digits.model")
     write = f"load_digits(as_frame=True).frame.to_csv({table!r}, index=False)"
     subprocess.run([sys.executable, "-c", f"from sklearn.datasets import load_digits; {write}"], check=True)
@@ -202,34 +208,45 @@ def _command_line(folder: Path, repeats: int) -> list[list[str]]:
         "fit": ["dichotomies", "fit", table, "--label", "target", "--output", model, "--quiet"],
         "predict": ["dichotomies", "predict", model, table, "--output", str(folder / "out.csv")],
     }
-    rows = []
-    for name, words in commands.items():
-        cold: list[float] = []
-        warm: list[float] = []
-        other = []
-        for _ in range(repeats):
-            with tempfile.TemporaryDirectory() as cache:
-                for found in (cold, warm):
-                    found.append(_timed([sys.executable, "-m", *words], cache)[1])
-            other.append(_run(theirs, "")[1])
-        total, flat = median(cold), median(other)
-        row = [f"dichotomies {name}, digits.csv", *["-"] * 3, f"{total:.2f}", "-", f"{median(warm):.2f}"]
-        row += [f"{flat:.2f}", f"{total / flat:.1f}"]
-        print(*row, sep=" | ", flush=True)
-        rows.append(row)
-    return rows
+    if name == "predict":
+        _timed([sys.executable, "-m", *commands["fit"]], "")
+    cold: list[float] = []
+    warm: list[float] = []
+    other = []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as cache:
+            for found in (cold, warm):
+                found.append(_timed([sys.executable, "-m", *commands[name]], cache)[1])
+        other.append(_run(theirs, "")[1])
+    total, flat = median(cold), median(other)
+    return [*["-"] * 3, f"{total:.2f}", "-", f"{median(warm):.2f}", f"{flat:.2f}", f"{total / flat:.1f}"]
 
 
-def main() -> None:
-    options = arguments(__doc__, repeats=3)
-    rows = []
+def _measurements(folder: Path, repeats: int) -> Iterator[tuple[str, Callable[[], list[str]]]]:
+    """Title and measurement of every case."""
     for case in _cases():
         ours = _script(case.data, case.imports, case.model)
         theirs = _script(case.data, case.their_imports, case.theirs)
-        rows.append(_row(case.title, ours, theirs, options.repeats))
+        yield case.title, partial(_row, ours, theirs, repeats)
+    for name in _MODELS:
+        yield f"saved model predicts: {name}", partial(_serving, name, folder, repeats)
+    for name in ("fit", "predict"):
+        yield f"dichotomies {name}, digits.csv", partial(_command_line, name, folder, repeats)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each side; the median is reported")
+    parser.add_argument("--case", help="measure only these cases, again if need be")
+    parser.add_argument("--save", action="store_true", help="write what is stored to docs/benchmarks/")
+    options = parser.parse_args()
+    store = Store("cold_start")
     with tempfile.TemporaryDirectory() as folder:
-        rows += _serving(Path(folder), options.repeats)
-        rows += _command_line(Path(folder), options.repeats)
+        measurements = dict(_measurements(Path(folder), options.repeats))
+        for title, measure in measurements.items():
+            if title not in store if options.case is None else options.case in title:
+                store.keep(title, measure())
+    rows = [[title, *store[title]] for title in measurements if title in store]
     report("cold_start", TEXT, HEADER, rows, save=options.save)
 
 

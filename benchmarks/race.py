@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import platform
 import time
 from pathlib import Path
@@ -40,6 +41,28 @@ def arguments(description: str | None, repeats: int = 5, **switches: str) -> arg
     for name, text in switches.items():
         parser.add_argument(f"--{name}", action="store_true", help=text)
     return parser.parse_args()
+
+
+class Store(dict[str, list[str]]):
+    """Rows of a table by their titles, in a file beside the page: an interrupted benchmark goes on from it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the benchmark.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.path = RESULTS / f"{name}.jsonl"
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        super().__init__({title: row for title, *row in map(json.loads, lines)})
+
+    def keep(self, title: str, row: Sequence[str]) -> None:
+        """Print a row, and write it to the file."""
+        print(title, *row, sep=" | ", flush=True)
+        self[title] = list(row)
+        text = "".join(json.dumps([each, *self[each]]) + "\n" for each in self)
+        self.path.write_text(text)
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -22,7 +22,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks import problems
-from benchmarks.race import RESULTS, report
+from benchmarks.race import Store, report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from benchmarks.problems import Problem
 
 ROOT = Path(__file__).parent.parent
-STORE = RESULTS / "versions.jsonl"
 HEADER = ["learner", "data", "size", "fit", "fit with 3-fold Platt", "predict_proba", "predict_proba, Platt"]
 TEXT = """
 # This version against commit {commit}
@@ -143,24 +142,19 @@ def main() -> None:
     )
     parser.add_argument("--save", action="store_true", help="write what is stored to docs/benchmarks/")
     options = parser.parse_args()
-    done = [json.loads(line) for line in STORE.read_text().splitlines()] if STORE.exists() else []
-    stored = {(each[0], each[1], each[2]): each[1:] for each in done if each[0] == options.commit}
+    store = Store("versions")
+    titles = []
     with tempfile.TemporaryDirectory() as folder:
         sources = [_checked_out(options.commit, Path(folder)), ROOT / "src"]
-        for title, name, settings, data, make in cases():
-            key = options.commit, title, data
-            if key in stored or (options.learner or "") not in title:
+        for learner, name, settings, data, make in cases():
+            titles.append(f"{options.commit}, {learner}, {data}")
+            if titles[-1] in store or (options.learner or "") not in learner:
                 continue
             problem = make()
             found = ratios(name, settings, problem, sources, options.repeats)
-            stored[key] = [title, data, problem.size, *(f"{ratio:.2f}x" for ratio in found)]
-            print(*stored[key], sep=" | ", flush=True)
-            with STORE.open("a") as store:
-                store.write(json.dumps([options.commit, *stored[key]]) + "\n")
+            store.keep(titles[-1], [learner, data, problem.size, *(f"{ratio:.2f}x" for ratio in found)])
     text = TEXT.format(commit=options.commit, repeats=options.repeats)
-    keys = [(options.commit, title, data) for title, _, _, data, _ in cases()]
-    rows = [stored[key] for key in keys if key in stored]
-    report("versions", text, HEADER, rows, save=options.save)
+    report("versions", text, HEADER, [store[each] for each in titles if each in store], save=options.save)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from joblib import parallel_config
 from scipy.sparse import random_array
 
 from dichotomies._common import parallel, shipping
-from dichotomies._common.cluster import DaskCluster, active
-from dichotomies._common.parallel import Context
+from dichotomies._common.cluster import DaskCluster
+from dichotomies._common.parallel import Context, active
 from dichotomies._common.shipping import Shipment, shipment, unpacked
 from dichotomies.rows import Rows
 from tests.clusters import dask_client

@@ -114,7 +114,12 @@ def test_show_tells_what_an_ensemble_is_and_draws_any_of_its_trees(digit_files, 
     assert (facts["trees"], facts["nodes"]) == (3, 27)
     assert facts["different_nodes"] == reference.n_different_nodes_
     assert facts["pooling"] == "geometric"
-    assert facts["calibration"] == {"internal": "none", "member": "none", "external": "vector"}
+    chosen = reference.calibration_
+    assert facts["calibration"] == {
+        "internal": chosen.internal,
+        "member": "none",
+        "external": chosen.external,
+    }
     shown = run("show", pool).stdout
     assert f"tree 1 of 3 (--tree draws another):\n{reference.trees_[0].draw()}" in shown
     assert "calibration: internal none, member none, external vector" in shown

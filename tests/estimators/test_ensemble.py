@@ -24,7 +24,7 @@ from dichotomies.inference.composition import class_log_proba
 from dichotomies.rows import Rows
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.structures import STRUCTURES
-from dichotomies.training.external import _pooled_out_of_fold
+from dichotomies.training.external import pooled_out_of_fold
 from tests.tasks import growing_task
 
 LR = LogisticRegression(C=0.1)
@@ -292,7 +292,7 @@ def test_the_calibrator_of_the_pool_sees_what_member_calibrators_say_of_rows_the
     rows = np.arange(0, len(y), 3)
     sample = Rows(X, y, np.arange(10)).take(rows)
     by_tree = np.log(np.random.default_rng(0).dirichlet(np.ones(10), size=(2, len(rows))))
-    pooled = _pooled_out_of_fold(MULTICLASS.create("vector"), "geometric", sample, by_tree)
+    pooled = pooled_out_of_fold(MULTICLASS.create("vector"), "geometric", sample, by_tree)
     fold = fold_of_rows(y[rows], 3, np.random.RandomState(0))
     seen, unseen = np.flatnonzero(fold != 1), np.flatnonzero(fold == 1)
     each = np.mean(

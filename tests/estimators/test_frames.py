@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble, load
-from dichotomies.estimators.frames import FrameColumns
+from dichotomies.learners.frames import FrameColumns
 
 
 @pytest.fixture(scope="module")

@@ -144,11 +144,13 @@ def test_weights_are_counts(digits_clf):
     assert weighted["data"]["tree"]["class_rows"] == repeated["data"]["tree"]["class_rows"]
 
 
-def test_facts_name_the_model(digits_report):
+def test_facts_name_the_model(digits_report, digits_clf):
     facts = dict(digits_report.content["facts"])
     assert facts["Classes"] == "10"
     assert facts["Estimator at each node"].startswith("LogisticRegression(")
-    assert (facts["Internal calibration"], facts["External calibration"]) == ("platt", "vector")
+    chosen = digits_clf[0].calibration_
+    assert facts["Internal calibration"] == chosen.internal
+    assert facts["External calibration"] == chosen.external
     assert "scikit-learn" in facts["Software"]
     assert dict(digits_report.content["parameters"])["random_state"] == "0"
 

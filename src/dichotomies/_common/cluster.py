@@ -15,7 +15,6 @@ from uuid import uuid4
 
 import numpy as np
 from joblib import effective_n_jobs
-from joblib.parallel import get_active_backend
 from sklearn import config_context, get_config
 
 from dichotomies._common.blas import FORK_GATE, ONE_BLAS_THREAD
@@ -207,19 +206,14 @@ def _ray_task(call: _Call, arguments: tuple[Any, ...], parcel: Parcel, where: Se
     return call(unpacked(parcel, arrays), arguments)
 
 
-_CLUSTERS = {"DaskDistributedBackend": DaskCluster, "RayBackend": RayCluster}
-
-
-def active(n_jobs: int | None) -> Cluster | None:
-    """Cluster of joblib's active backend; None where work stays on this machine.
+def connected(backend: Any, n_jobs: int | None) -> Cluster | None:
+    """Cluster of a backend of joblib; None where work stays in this process.
 
     It stays there in tasks of a cluster, too, such as the fits of a grid search.
     """
-    backend, _ = get_active_backend()
-    kind = _CLUSTERS.get(type(backend).__name__)
-    if kind is None or _is_in_dask_task() or effective_n_jobs(n_jobs) == 1:
+    if _is_in_dask_task() or effective_n_jobs(n_jobs) == 1:
         return None
-    return kind(backend)
+    return RayCluster(backend) if type(backend).__name__ == "RayBackend" else DaskCluster(backend)
 
 
 def _is_in_dask_task() -> bool:

@@ -9,23 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from dichotomies._common.blas import FORK_GATE, ONE_BLAS_THREAD
-from dichotomies._common.cluster import Cluster, active
 from dichotomies._common.progress import Bar, Progress, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from dichotomies._common.cluster import Cluster
     from dichotomies._common.progress import Reporter
     from dichotomies._common.typing import IntArray, Matrix
 
 
 #: Enough for load balancing and progress reports, few enough to be cheap.
 _BATCHES_PER_JOB = 16
+
+#: Backends of joblib that stand for a cluster.
+_CLUSTERS = ("DaskDistributedBackend", "RayBackend")
 
 #: Seconds of work on one core below which a cluster would only take longer.
 _WORTH_SENDING = 1.0
@@ -139,6 +143,16 @@ class _ReportingParallel(Parallel):
         """Report progress; joblib calls this after every task, on every backend."""
         if self.progress is not None:
             self.progress.show(within(self.span, self.n_completed_tasks / self.total))
+
+
+def active(n_jobs: int | None) -> Cluster | None:
+    """Cluster of joblib's active backend; None where work stays on this machine."""
+    backend, _ = get_active_backend()
+    if type(backend).__name__ not in _CLUSTERS:
+        return None
+    from dichotomies._common.cluster import connected  # only where there is one
+
+    return connected(backend, n_jobs)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from dichotomies._common.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -52,6 +52,15 @@ class Registry(Generic[T]):
             self._is_complete = True
         return sorted(self._classes)
 
+    def each(self) -> Iterator[Any]:
+        """The classes: those that are imported already, then the others."""
+        imported = list(self._classes)
+        for name in imported:
+            yield self._classes[name]
+        for name in self.names():
+            if name not in imported:
+                yield self._classes[name]
+
     def create(self, name: str, **params: Any) -> T:
         """Create an instance of the class registered as `name`."""
         made: T = self.get(name)(**params)
@@ -59,10 +68,14 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> Any:
         """Return the class registered as `name`; raise if there is none."""
-        if name not in self.names():
+        if name not in self._classes and name not in self.names():
             hint = did_you_mean(name, self._classes)
             raise ValueError(f"There is no {self.kind} named {name!r}; choose from {self.names()}.{hint}")
         return self._classes[name]
+
+    def name_of(self, cls: type[Any]) -> str | None:
+        """Return the name of a class; None if it is not registered."""
+        return next((name for name, each in self._classes.items() if each is cls), None)
 
     def resolve(self, given: Any, kind: type[Any]) -> T:
         """Turn a name into an instance; return an instance of `kind` unchanged."""

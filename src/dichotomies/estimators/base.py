@@ -22,13 +22,11 @@ from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._common.shipping import shipment
 from dichotomies._kernels.compile import training
 from dichotomies.estimators.dask_input import by_block, computed
-from dichotomies.estimators.frames import FrameColumns
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.estimators.validated_input import ValidatedInput
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
-from dichotomies.learners.boosting.categories import FrameCategories
-from dichotomies.persistence import save
+from dichotomies.learners.frames import FrameCategories, FrameColumns
 from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
 from dichotomies.training import expected_time
 from dichotomies.training.external import Calibration
@@ -247,6 +245,8 @@ class DichotomyEstimator(
         path : str or path
             One file of arrays (safetensors) and JSON, no pickle; it is replaced as a whole or not at all.
         """
+        from dichotomies.persistence import save  # takes long to import
+
         check_is_fitted(self)
         save(self, path)
 

@@ -9,11 +9,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies.estimators.top_classes import TopClasses
-from dichotomies.inference.answers import above, proba_of, top_k
 from dichotomies.inference.conformal import GROUPS, SCORES, ConformalRows, Score
-from dichotomies.inference.sets import at_depth, confident_nodes, conformal_rows, sets
-from dichotomies.inference.unions import confident_unions
 from dichotomies.training.plan import check_whole
+
+# searches and sets are imported where they are used: it takes long, and not every program asks for them
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -68,6 +67,8 @@ class PartialAnswers:
         proba : ndarray of shape (n_rows, k)
             As a pair, whose attributes say how they were found; see `TopClasses`.
         """
+        from dichotomies.inference.answers import top_k
+
         k, width, X = check_whole(k, "k"), check_whole(width, "width"), self.validated_rows(X)
         k = min(k, len(self.classes_))
         found = top_k(self.model_, X, k, search=search, width=width, tolerance=tolerance, n_jobs=self.n_jobs)
@@ -87,6 +88,8 @@ class PartialAnswers:
         CSR array of shape (n_rows, n_classes)
             Columns in the order of `classes_`; only the probabilities asked for are stored.
         """
+        from dichotomies.inference.answers import above
+
         if not 0 < threshold <= 1:
             raise ValueError(f"threshold must be a probability above 0 and up to 1, got {threshold!r}.")
         return above(self.model_, self.validated_rows(X), float(threshold), self.n_jobs)
@@ -104,6 +107,8 @@ class PartialAnswers:
         -------
         ndarray of the shape of `labels`, or (n_rows, m)
         """
+        from dichotomies.inference.answers import proba_of
+
         X = self.validated_rows(X)
         wanted = np.asarray(labels)
         wanted = wanted[np.newaxis] if wanted.ndim == 1 else wanted
@@ -143,6 +148,8 @@ class PartialAnswers:
         -------
         self
         """
+        from dichotomies.inference.sets import conformal_rows
+
         X = self.validated_rows(X)
         groups = None if groups is None else check_whole(groups, "groups")
         codes = self._codes(np.asarray(y))
@@ -186,6 +193,8 @@ class PartialAnswers:
         list of ndarray
             The labels of each row's set, the most probable first.
         """
+        from dichotomies.inference.sets import sets
+
         coverage = self._checked_coverage(coverage)
         if score not in SCORES:
             raise ValueError(f"score must be one of {SCORES}, got {score!r}.")
@@ -220,6 +229,9 @@ class PartialAnswers:
         TreeAnswers, or UnionAnswers with several groups
             With ``names``, ``proba``, ``size``, ``labels(row)`` and ``holds(y)``.
         """
+        from dichotomies.inference.sets import confident_nodes
+        from dichotomies.inference.unions import confident_unions
+
         if (confidence is None) == (coverage is None):
             raise ValueError("Give either confidence or coverage.")
         groups = check_whole(groups, "groups")
@@ -250,6 +262,8 @@ class PartialAnswers:
         -------
         TreeAnswers
         """
+        from dichotomies.inference.sets import at_depth
+
         return at_depth(self.model_, self.validated_rows(X), depth, self.n_jobs)
 
     def _checked_coverage(self, coverage: Any) -> float:

@@ -14,10 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.progress import SHOWS_ANSWERS
 from dichotomies._common.validation import check_indices, check_magnitude, plain_labels, row_weights
-from dichotomies.estimators.frames import FrameColumns, InFrame
 from dichotomies.learners import GenericLearner, input_dtypes
+from dichotomies.learners.frames import FrameColumns, InFrame
 from dichotomies.rows import Rows
-from dichotomies.training.learner_choice import boosted_trees
 from dichotomies.training.parameters import TreeParameters
 from dichotomies.training.plan import Plan, base_estimator, names_estimator
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dichotomies._common.typing import LabelArray, Matrix
-    from dichotomies.learners.boosting.categories import FrameCategories
+    from dichotomies.learners.frames import FrameCategories
 
 
 class ValidatedInput(TreeParameters):
@@ -114,7 +113,7 @@ class ValidatedInput(TreeParameters):
         """Kinds of X that the base learner takes; before it is chosen, those that any candidate takes."""
         accepts = get_tags(self.base_estimator).input_tags
         if self.is_to_choose():
-            accepts.allow_nan = get_tags(boosted_trees()).input_tags.allow_nan
+            accepts.allow_nan = True  # by boosted trees
         return accepts
 
     def validated_rows(self, X: Matrix) -> Matrix:

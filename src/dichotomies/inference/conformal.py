@@ -11,7 +11,6 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Optional
@@ -110,6 +109,8 @@ class ConformalRows:
             return group
         parts = np.split(scores[np.argsort(self.codes, kind="stable")], np.cumsum(sizes)[:-1])
         points = np.array([np.quantile(parts[c], _QUANTILES) for c in many])
+        from sklearn.cluster import KMeans  # takes long to import
+
         means = KMeans(n_clusters, n_init=3, random_state=0).fit(points, sample_weight=np.sqrt(sizes[many]))
         group[many] = 1 + means.labels_
         return group

@@ -12,9 +12,7 @@ from dichotomies._common.parallel import Context, row_slices
 from dichotomies._kernels.composition import implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
 from dichotomies.inference.composition import chunk_rows, class_log_proba, in_chunks
-from dichotomies.inference.forest_search import ForestSearch
 from dichotomies.inference.pooling import POOLINGS
-from dichotomies.inference.search import TreeSearch
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Optional, Part, Size, Such
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dichotomies._common.typing import FloatArray, IntArray, Matrix
+    from dichotomies.inference.forest_search import ForestSearch
+    from dichotomies.inference.search import TreeSearch
     from dichotomies.learners import Scorer
     from dichotomies.tree import ClassTree
 
@@ -95,6 +95,9 @@ class FittedForest:
     @cached_property
     def search(self) -> TreeSearch | ForestSearch | None:
         """Search for the most probable classes; None for calibrators without bounds."""
+        from dichotomies.inference.forest_search import ForestSearch  # take long to import
+        from dichotomies.inference.search import TreeSearch
+
         if self.members:
             return None
         if len(self.forest.trees) > 1:

@@ -210,7 +210,7 @@ def choose(estimator: Any, name: str = "auto", *, calibrated: bool = False) -> L
 
 def _fast(estimator: Any, name: str) -> Learner:
     kind, trained = type(estimator), []
-    for learner in map(LEARNERS.get, LEARNERS.names() if name == "auto" else [name]):
+    for learner in LEARNERS.each() if name == "auto" else [LEARNERS.get(name)]:
         if kind in learner.trains.values():
             chosen: Learner = learner.recognise(estimator)
             return chosen

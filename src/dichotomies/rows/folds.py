@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.model_selection import check_cv
 
 from dichotomies._common.parallel import row_slices
 
@@ -50,6 +49,8 @@ def fold_of_rows(codes: IntArray, cv: Any, rng: Any) -> IntArray:
         if cv < 2:
             raise ValueError(f"cv must be at least 2 folds, got {cv}.")
         return _deal(codes, rng) % min(int(cv), len(codes))
+    from sklearn.model_selection import check_cv  # takes long to import
+
     fold = np.full(len(codes), -1, dtype=np.intp)
     covered = 0
     for number, (train, test) in enumerate(check_cv(cv, codes, classifier=True).split(codes, codes)):

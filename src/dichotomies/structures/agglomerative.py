@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import pdist
 
 from dichotomies.structures.base import (
     STRUCTURES,
@@ -195,6 +193,9 @@ class Single(Agglomerative):
 
 def dendrogram(points: FloatArray, method: Method) -> tuple[IntArray, FloatArray]:
     """Return the leaf order, larger clusters on the right, and the merge heights between neighbours."""
+    from scipy.cluster.hierarchy import linkage  # take long to import
+    from scipy.spatial.distance import pdist
+
     merges = linkage(pdist(points), method)  # linkage could mistake all-zero points for a distance matrix
     m = len(points)
     size = np.concatenate([np.ones(m), merges[:, 3]])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
+from dichotomies.structures.two_means import TwoMeans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +70,7 @@ class Auto(Structure):
             return _grown("class-balanced", task, rng)
         if self.diverse:
             return _grown("random-pair", task, rng)
-        shallow = _grown("2-means", task, rng)
+        shallow = TwoMeans().grow_from(task, rng)
         is_many = task.rows.n_classes >= _MANY_CLASSES
         affordable = len(task.rows) * task.rows.n_classes <= _MAX_PAIRS
         if not is_many or not affordable or task.judge is None or not task.judge.is_quick:

@@ -182,8 +182,5 @@ def name_of(calibrator: Any) -> str:
     """Name of a calibrator in its registry; of a user's own class, the name of the class."""
     if calibrator is None or isinstance(calibrator, str):
         return calibrator or NONE
-    for registry in (BINARY, MULTICLASS):
-        for name in registry.names():
-            if registry.get(name) is type(calibrator):
-                return name
-    return type(calibrator).__name__
+    kind = type(calibrator)
+    return BINARY.name_of(kind) or MULTICLASS.name_of(kind) or kind.__name__

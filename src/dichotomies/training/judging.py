@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import clone
 
 from dichotomies._common.parallel import Context
-from dichotomies.calibrators.binary import PlattScaling, cross_fitted_nll, segment_nll
+from dichotomies.calibrators.binary import cross_fitted_nll, segment_nll
 from dichotomies.calibrators.binary.auto import Auto
-from dichotomies.calibrators.multiclass import VectorScaling
+from dichotomies.calibrators.binary.platt import PlattScaling
+from dichotomies.calibrators.multiclass.vector import VectorScaling
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import Wanted
 from dichotomies.rows import NodeTask

@@ -17,9 +17,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
-from dichotomies.calibrators.multiclass import TemperatureScaling
+import dichotomies.learners.naive_bayes  # noqa: F401 - a candidate: so that it is found first
+from dichotomies.calibrators.multiclass.temperature import TemperatureScaling
 from dichotomies.learners import choose
-from dichotomies.learners.boosting import HistGradientBoostClassifier
 from dichotomies.learners.logistic import ScaledLogisticRegression
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import sample_in_folds
@@ -29,6 +29,7 @@ from dichotomies.training.judging import JUDGING_FOLDS, calibrated_nll, only_pre
 if TYPE_CHECKING:
     from dichotomies._common.typing import Matrix
     from dichotomies.learners import Learner
+    from dichotomies.learners.boosting import HistGradientBoostClassifier
     from dichotomies.training.plan import Plan
 
 #: Rows that candidates are tried on: this share of them, within these bounds.
@@ -132,6 +133,8 @@ def _others(rows: Rows) -> list[Any]:
 
 def boosted_trees() -> HistGradientBoostClassifier:
     """The candidate that also takes missing values."""
+    from dichotomies.learners.boosting import HistGradientBoostClassifier  # takes long to import
+
     return HistGradientBoostClassifier(
         n_estimators=100, max_depth=5, learning_rate=0.2, l2_regularization=1.0
     )

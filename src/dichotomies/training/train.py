@@ -15,7 +15,6 @@ from dichotomies.rows import NodeTask
 from dichotomies.rows.folds import fold_count, fold_of_rows, hold_out
 from dichotomies.structures import GrowingTask
 from dichotomies.training.choice import choose
-from dichotomies.training.conformal import conformal_scores
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, calibration_sample, fit_external, given, settled
 from dichotomies.tree.forest import Forest
@@ -116,8 +115,18 @@ def _fit(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], cont
         fitted = replace(fitted, external=external)
     else:
         fitted = fit_external(plan, fitted, rows, unseen)
-    conformal = conformal_scores(plan, fitted, rows, unseen) if plan.prediction_sets else None
-    return Trained(fitted, calibration, conformal)
+    return Trained(fitted, calibration, _conformal(plan, fitted, rows, unseen))
+
+
+def _conformal(
+    plan: Plan, fitted: FittedForest, rows: Rows, unseen: Sequence[Unseen]
+) -> ConformalRows | None:
+    """Scores for prediction sets, if they are planned."""
+    if not plan.prediction_sets:
+        return None
+    from dichotomies.training.conformal import conformal_scores  # takes long to import
+
+    return conformal_scores(plan, fitted, rows, unseen)
 
 
 def _unseen(
@@ -146,7 +155,7 @@ def _held_out(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask],
     sample = calibration_sample(plan, forest, rows, np.flatnonzero(held), context.rng)
     unseen = [Unseen(sample, inner, rows.features_of(sample))]
     fitted = fit_external(plan, inner, rows, unseen)
-    conformal = conformal_scores(plan, fitted, rows, unseen) if plan.prediction_sets else None
+    conformal = _conformal(plan, fitted, rows, unseen)
     return Trained(*settled(plan, fitted, calibration, len(sample)), conformal)
 
 

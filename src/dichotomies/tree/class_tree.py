@@ -1,22 +1,25 @@
-"""`ClassTree`: the immutable tree of a nested dichotomy, as flat arrays."""
+"""`ClassTree`: the immutable tree of a nested dichotomy, as flat arrays.
+
+With the leaves of a binary tree in order, every boundary between two neighbours is the split of exactly one
+internal node. The tree is therefore determined by the order in which the boundaries are split, and is their
+Cartesian tree: the boundary of lowest rank in a range is the root of that range.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.validation import as_labels, codes_of
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Size, check_value
-from dichotomies.tree import layout
-from dichotomies.tree.arrays import as_labels, codes_of, level_order
+from dichotomies.tree.conversions import Conversions
 from dichotomies.tree.drawing import draw
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
-
-    import numpy.typing as npt
+    from collections.abc import Iterable, Sequence
 
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray
 
@@ -48,7 +51,7 @@ class Cut:
 
 @savable("class-tree", classes=Array("label", "n_classes", same="classes"), n_nodes=Size("n_nodes"))
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class ClassTree:
+class ClassTree(Conversions):
     """A binary tree over classes.
 
     The leaves are ordered from left to right; an internal node is a range ``[start, stop)`` of leaf
@@ -128,7 +131,7 @@ class ClassTree:
         ranks = np.asarray(split_rank, dtype=np.float64)
         if np.isnan(ranks).any():
             raise ValueError("The ranks of splits must be numbers, but one is NaN.")
-        nodes = level_order(ranks.tolist())
+        nodes = _level_order(ranks.tolist())
         left, right = _children(nodes.start, nodes.split, nodes.parent)
         arrays = {
             "classes": known,
@@ -141,76 +144,6 @@ class ClassTree:
         for name, array in arrays.items():
             array.setflags(write=False)
             object.__setattr__(self, name, array)
-
-    # ------------------------------------------------------------------ conversion
-
-    @classmethod
-    def from_nested(cls, nested: Any, classes: Sequence[Any] | LabelArray | None = None) -> ClassTree:
-        """Build from nested lists or tuples of labels, each a pair."""
-        return cls(*layout.from_nested(nested), classes)
-
-    @classmethod
-    def from_edges(cls, edges: Iterable[tuple[Hashable, Hashable]]) -> ClassTree:
-        """Build from ``(parent, child)`` pairs; a node that is never a parent is a leaf and names its class.
-
-        Examples
-        --------
-        >>> ClassTree.from_edges([("pet", "cat"), ("pet", "dog"), ("root", "pet"), ("root", "ant")])
-        ClassTree.from_nested([['cat', 'dog'], 'ant'])
-        """
-        return cls(*layout.from_edges(edges))
-
-    @classmethod
-    def from_parents(
-        cls,
-        parents: Mapping[Hashable, Hashable] | Sequence[int] | IntArray,
-        labels: Sequence[Any] | LabelArray | Mapping[int, Any] | None = None,
-    ) -> ClassTree:
-        """Build from each node's parent.
-
-        Parameters
-        ----------
-        parents : mapping or sequence of int
-            A mapping ``{child: parent}``, or a list where entry ``i`` is the number of node ``i``'s
-            parent and -1 marks the root.
-        labels : sequence or mapping, optional
-            The class label of each leaf, by node number. By default a leaf is its own label.
-
-        Examples
-        --------
-        >>> ClassTree.from_parents([-1, 0, 0, 1, 1], labels=["", "", "ant", "cat", "dog"])
-        ClassTree.from_nested([['cat', 'dog'], 'ant'])
-        """
-        leaves, split_depth = layout.from_parents(parents)
-        if labels is None:
-            return cls(leaves, split_depth)
-        try:
-            return cls([labels[leaf] for leaf in leaves], split_depth)
-        except (IndexError, KeyError) as error:
-            raise ValueError("labels must have an entry for every node that is a leaf.") from error
-
-    @classmethod
-    def from_linkage(
-        cls, linkage: npt.ArrayLike, labels: Sequence[Any] | LabelArray | None = None
-    ) -> ClassTree:
-        """Build from a matrix made by `scipy.cluster.hierarchy.linkage`.
-
-        Examples
-        --------
-        >>> from scipy.cluster.hierarchy import linkage
-        >>> ClassTree.from_linkage(linkage([[0.0], [9.0], [1.0]]), labels=["low", "high", "low too"])
-        ClassTree.from_nested(['high', ['low', 'low too']])
-        """
-        return cls(*layout.from_linkage(linkage, labels))
-
-    def to_nested(self) -> Any:
-        """Return nested lists of labels, the inverse of `from_nested`."""
-        leaves = self.leaf_labels.tolist()
-        built: list[Any] = [None] * self.n_nodes
-        for node in range(self.n_nodes - 1, -1, -1):
-            sides = int(self.left[node]), int(self.right[node])
-            built[node] = [leaves[~side] if side < 0 else built[side] for side in sides]
-        return built[0] if built else leaves[0]
 
     # ------------------------------------------------------------------ queries
 
@@ -371,3 +304,67 @@ def _leaf_depth(split: IntArray, depth: IntArray) -> IntArray:
     beside = np.full(len(split) + 2, -1, dtype=np.intp)
     beside[split] = depth
     return np.maximum(beside[:-1], beside[1:]) + 1
+
+
+class _Nodes(NamedTuple):
+    """One entry per internal node, in level order (by depth, then from left to right)."""
+
+    start: IntArray
+    split: IntArray
+    stop: IntArray
+    depth: IntArray
+    parent: IntArray
+
+
+def _level_order(split_rank: Sequence[float]) -> _Nodes:
+    """Arrange the boundaries between leaves as nodes in level order.
+
+    Parameters
+    ----------
+    split_rank : sequence of n_leaves - 1 numbers
+        ``split_rank[i]`` belongs to the boundary between leaf ``i`` and leaf ``i + 1``. In any range of
+        leaves the boundary of lowest rank is split first; ties go to the leftmost.
+    """
+    before, after = _enclosing_boundaries(split_rank)
+    parent, depths = _parents_and_depths(split_rank, before, after)
+    start, depth = np.asarray(before, dtype=np.intp) + 1, np.asarray(depths, dtype=np.intp)
+    order = np.lexsort((start, depth))
+    node_of_boundary = np.full(len(order) + 1, -1, dtype=np.intp)  # the last entry is the parent of the root
+    node_of_boundary[order] = np.arange(len(order))
+    return _Nodes(
+        start=start[order],
+        split=order.astype(np.intp) + 1,
+        stop=np.asarray(after, dtype=np.intp)[order] + 1,
+        depth=depth[order],
+        parent=node_of_boundary[np.asarray(parent, dtype=np.intp)[order]],
+    )
+
+
+def _enclosing_boundaries(rank: Sequence[float]) -> tuple[list[int], list[int]]:
+    """Return the nearest boundary on either side that is split earlier (-1 and n if there is none)."""
+    n = len(rank)
+    before, after = [-1] * n, [n] * n
+    pending: list[int] = []
+    for i in range(n):
+        while pending and rank[pending[-1]] > rank[i]:
+            after[pending.pop()] = i
+        if pending:
+            before[i] = pending[-1]
+        pending.append(i)
+    return before, after
+
+
+def _parents_and_depths(
+    rank: Sequence[float], before: list[int], after: list[int]
+) -> tuple[list[int], list[int]]:
+    """Return parents and depths; the parent is the later split of the two enclosing boundaries, or -1."""
+    n = len(rank)
+    parent, depth = [-1] * n, [0] * n
+    for i in sorted(range(n), key=lambda i: rank[i]):
+        left, right = before[i], after[i]
+        if right == n or (left >= 0 and rank[left] > rank[right]):
+            parent[i] = left
+        else:
+            parent[i] = right
+        depth[i] = depth[parent[i]] + 1 if parent[i] >= 0 else 0
+    return parent, depth

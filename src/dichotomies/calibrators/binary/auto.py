@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+import dichotomies.calibrators.binary.shrunk
+import dichotomies.calibrators.binary.smooth_isotonic  # noqa: F401 - candidates: so that they are found first
 from dichotomies._common.best_of import best_of
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.cross_fitting import cross_fitted_log_odds

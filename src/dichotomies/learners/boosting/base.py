@@ -17,9 +17,9 @@ from dichotomies._common.parallel import Context
 from dichotomies._common.validation import row_weights
 from dichotomies._kernels.boosting.room import Ranges
 from dichotomies.learners.boosting.binning import Binning
-from dichotomies.learners.boosting.categories import FrameCategories
 from dichotomies.learners.boosting.training import NONE, SortedRows, train_models
 from dichotomies.learners.boosting.trees import BoostedTrees
+from dichotomies.learners.frames import FrameCategories
 from dichotomies.persistence.checks import Optional, Part, Size, declares
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from dichotomies._kernels.boosting.gradient import GradientBoosting
 from dichotomies._kernels.boosting.newton import CategoricalNewton, Newton
 from dichotomies.learners.boosting.base import HistBoostClassifier
-from dichotomies.learners.boosting.categories import FrameCategories, positions
 from dichotomies.learners.boosting.sizes import by_rows
+from dichotomies.learners.frames import FrameCategories, positions
 from dichotomies.persistence import Estimator, savable
 
 if TYPE_CHECKING:

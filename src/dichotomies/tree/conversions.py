@@ -1,4 +1,4 @@
-"""Conversion of trees from other notations: nested lists, edges, parents, scipy linkage.
+"""Conversion of trees to and from other notations: nested lists, edges, parents, scipy linkage.
 
 Every notation is traversed once from left to right, without recursion, which gives the leaves in order
 and, for each pair of neighbours, the depth of the node that separates them.
@@ -7,13 +7,94 @@ and, for each pair of neighbours, the depth of the node that separates them.
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from reprlib import repr as shorten
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import is_valid_linkage
 
 from dichotomies._common.typing import IntArray, LabelArray
+
+
+class Conversions:
+    """Constructors of a `ClassTree` from other notations, and back."""
+
+    if TYPE_CHECKING:  # of the class that these are constructors of
+        left: IntArray
+        right: IntArray
+
+        @property
+        def leaf_labels(self) -> LabelArray: ...  # noqa: D102
+
+        def __init__(self, leaves: Any, split_rank: Any, classes: Any = None) -> None: ...
+
+    @classmethod
+    def from_nested(cls, nested: Any, classes: Sequence[Any] | LabelArray | None = None) -> Self:
+        """Build from nested lists or tuples of labels, each a pair; everything else is a label."""
+        return cls(*_walk(nested, lambda item: item if isinstance(item, list | tuple) else None), classes)
+
+    @classmethod
+    def from_edges(cls, edges: Iterable[tuple[Hashable, Hashable]]) -> Self:
+        """Build from ``(parent, child)`` pairs; a node that is never a parent is a leaf and names its class.
+
+        Examples
+        --------
+        >>> from dichotomies import ClassTree
+        >>> ClassTree.from_edges([("pet", "cat"), ("pet", "dog"), ("root", "pet"), ("root", "ant")])
+        ClassTree.from_nested([['cat', 'dog'], 'ant'])
+        """
+        return cls(*_of_edges(edges))
+
+    @classmethod
+    def from_parents(
+        cls,
+        parents: Mapping[Hashable, Hashable] | Sequence[int] | IntArray,
+        labels: Sequence[Any] | LabelArray | Mapping[int, Any] | None = None,
+    ) -> Self:
+        """Build from each node's parent.
+
+        Parameters
+        ----------
+        parents : mapping or sequence of int
+            A mapping ``{child: parent}``, or a list where entry ``i`` is the number of node ``i``'s
+            parent and -1 marks the root.
+        labels : sequence or mapping, optional
+            The class label of each leaf, by node number. By default a leaf is its own label.
+
+        Examples
+        --------
+        >>> from dichotomies import ClassTree
+        >>> ClassTree.from_parents([-1, 0, 0, 1, 1], labels=["", "", "ant", "cat", "dog"])
+        ClassTree.from_nested([['cat', 'dog'], 'ant'])
+        """
+        leaves, split_depth = _of_parents(parents)
+        if labels is None:
+            return cls(leaves, split_depth)
+        try:
+            return cls([labels[leaf] for leaf in leaves], split_depth)
+        except (IndexError, KeyError) as error:
+            raise ValueError("labels must have an entry for every node that is a leaf.") from error
+
+    @classmethod
+    def from_linkage(cls, linkage: npt.ArrayLike, labels: Sequence[Any] | LabelArray | None = None) -> Self:
+        """Build from a matrix made by `scipy.cluster.hierarchy.linkage`.
+
+        Examples
+        --------
+        >>> from scipy.cluster.hierarchy import linkage
+        >>> from dichotomies import ClassTree
+        >>> ClassTree.from_linkage(linkage([[0.0], [9.0], [1.0]]), labels=["low", "high", "low too"])
+        ClassTree.from_nested(['high', ['low', 'low too']])
+        """
+        return cls(*_of_linkage(linkage, labels))
+
+    def to_nested(self) -> Any:
+        """Return nested lists of labels, the inverse of `from_nested`."""
+        leaves = self.leaf_labels.tolist()
+        built: list[Any] = [None] * len(self.left)
+        for node in range(len(self.left) - 1, -1, -1):
+            sides = int(self.left[node]), int(self.right[node])
+            built[node] = [leaves[~side] if side < 0 else built[side] for side in sides]
+        return built[0] if built else leaves[0]
 
 
 class Layout(NamedTuple):
@@ -48,13 +129,8 @@ def _check_two(children: Sequence[Any], node: Any) -> None:
         raise ValueError(f"Every node of a class tree needs two children, but {shorten(node)} has {count}.")
 
 
-def from_nested(nested: Any) -> Layout:
-    """Read nested lists: lists and tuples are nodes, everything else is a label."""
-    return _walk(nested, lambda item: item if isinstance(item, list | tuple) else None)
-
-
-def from_edges(edges: Iterable[tuple[Hashable, Hashable]]) -> Layout:
-    """Read (parent, child) pairs; a node that is never a parent is a leaf and names its class."""
+def _of_edges(edges: Iterable[tuple[Hashable, Hashable]]) -> Layout:
+    """Read (parent, child) pairs."""
     children: dict[Hashable, list[Hashable]] = {}
     parent_of: dict[Hashable, Hashable] = {}
     for parent, child in edges:
@@ -93,10 +169,10 @@ def _reached(leaves: Iterable[Hashable], parent_of: Mapping[Hashable, Hashable])
     return reached
 
 
-def from_parents(parents: Mapping[Hashable, Hashable] | Sequence[int] | IntArray) -> Layout:
+def _of_parents(parents: Mapping[Hashable, Hashable] | Sequence[int] | IntArray) -> Layout:
     """Read a mapping child -> parent, or a list of each node's parent with -1 at the root."""
     if isinstance(parents, Mapping):
-        return from_edges((parent, child) for child, parent in parents.items())
+        return _of_edges((parent, child) for child, parent in parents.items())
     numbers = list(parents)
     for child, parent in enumerate(numbers):
         if parent != int(parent) or not -1 <= parent < len(numbers) or parent == child:
@@ -109,11 +185,13 @@ def from_parents(parents: Mapping[Hashable, Hashable] | Sequence[int] | IntArray
         raise ValueError(f"Exactly one node, the root, has parent -1; here the nodes {roots[:5]} have it.")
     if len(numbers) == 1:
         return Layout([0], [])
-    return from_edges((int(parent), child) for child, parent in enumerate(numbers) if parent >= 0)
+    return _of_edges((int(parent), child) for child, parent in enumerate(numbers) if parent >= 0)
 
 
-def from_linkage(linkage: npt.ArrayLike, labels: Sequence[Any] | LabelArray | None) -> Layout:
+def _of_linkage(linkage: npt.ArrayLike, labels: Sequence[Any] | LabelArray | None) -> Layout:
     """Read a matrix of merges as `scipy.cluster.hierarchy.linkage` returns it."""
+    from scipy.cluster.hierarchy import is_valid_linkage  # takes long to import
+
     merges = np.asarray(linkage, dtype=np.float64)
     is_valid_linkage(merges, throw=True, name="linkage")
     n_leaves = len(merges) + 1
