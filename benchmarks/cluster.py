@@ -123,11 +123,12 @@ def _processor_time() -> float:
     return total
 
 
-def _worker_pids(config: dict[str, Any]) -> list[int]:
+def _busy_workers(config: dict[str, Any], pids: dict[str, int]) -> list[int]:
+    """Processes that have tasks."""
     import psutil
 
     if "client" in config:
-        return list(config["client"].run(os.getpid).values())
+        return [pids[worker] for worker, tasks in config["client"].processing().items() if tasks]
     children = psutil.Process().children(recursive=True)
     return [child.pid for child in children if child.name().startswith("ray::_ray_task")]
 
@@ -156,7 +157,7 @@ def measured(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
             sent = _bytes_sent(config) - before
             equal = bool((model.predict_log_proba(probe) == expected).all())
             found[name] = {"wall": wall, "processors": processors, "sent": sent, "equal": equal}
-            found[name]["killed"] = _with_a_killed_worker(model, X, y, wall, config, probe, expected)
+            found[name]["killed"] = _with_a_killed_worker(lambda: model.fit(X, y), config, probe, expected)
             if name == "dask" and isinstance(estimator, DecisionTreeClassifier):
                 before = _bytes_sent(config)
                 with patch.object(parallel, "active", lambda _: None):
@@ -166,27 +167,25 @@ def measured(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
 
 
 def _with_a_killed_worker(
-    model: Any, X: Any, y: Any, seconds: float, config: dict[str, Any], probe: Any, expected: Any
+    fit: Callable[[], Any], config: dict[str, Any], probe: Any, expected: Any
 ) -> dict[str, Any]:
-    """Kill a worker in the middle of a fit; say whether one was, and whether the result is the same."""
-    killed: list[int] = []
+    """Kill a worker that has tasks; say whether one was, and whether the result is the same."""
+    killed, over = list[int](), threading.Event()
+    pids = config["client"].run(os.getpid) if "client" in config else {}
 
     def kill() -> None:
-        for pid in _worker_pids(config)[:1]:
-            os.kill(pid, signal.SIGKILL)
-            killed.append(pid)
+        while not killed and not over.wait(0.05):
+            for pid in _busy_workers(config, pids)[:1]:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
 
-    timer = threading.Timer(seconds / 2, kill)
-    timer.start()
-    begun = time.perf_counter()
-    model.fit(X, y)
-    wall = time.perf_counter() - begun
-    timer.join()
-    return {
-        "wall": wall,
-        "equal": bool((model.predict_log_proba(probe) == expected).all()),
-        "pids": len(killed),
-    }
+    killer = threading.Thread(target=kill)
+    killer.start()
+    model, wall, _ = timed(fit)
+    over.set()
+    killer.join()
+    equal = bool((model.predict_log_proba(probe) == expected).all())
+    return {"wall": wall, "equal": equal, "n_killed": len(killed)}
 
 
 # ---------------------------------------------------------------------- costs of nodes
@@ -197,14 +196,23 @@ class _Stopwatch(cluster.Cluster):
 
     def __init__(self) -> None:
         self.tasks: list[tuple[float, float]] = []  # expected and measured seconds
+        self.setup = self.again = 0.0  # what the first task of a worker takes longer, and what was done twice
 
     def results(
         self, function: Any, shared: Any, arguments: Any, costs: Any = None
     ) -> Iterator[tuple[int, Any]]:
+        """Call ``function(shared, *each)`` for each tuple of arguments, the first of them twice."""
+        begun = time.process_time()
+        function(shared, *arguments[0])
+        first = time.process_time() - begun
         for i, each in enumerate(arguments):
             begun = time.process_time()
             result = function(shared, *each)
-            self.tasks.append((float(costs[i]), time.process_time() - begun))
+            seconds = time.process_time() - begun
+            self.tasks.append((float(costs[i]), seconds))
+            if i == 0:
+                self.setup += max(0.0, first - seconds)
+                self.again += seconds
             yield i, result
 
     def place(self, value: Any) -> Any:
@@ -222,13 +230,13 @@ def node_costs(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     watch = _Stopwatch()
     with ExitStack() as patched:
         patched.enter_context(patch.object(parallel, "active", lambda _: watch))
-        patched.enter_context(patch.object(parallel, "_WORTH_SENDING", 0.0))
         for module in (generic, boosting, logistic):
             patched.enter_context(patch.object(module, "even_batches", _one_by_one))
         begun = time.process_time()
         classifier(estimator, 1).fit(X, y)
-        seconds = time.process_time() - begun
-    return {"fit": seconds, "expected": [t[0] for t in watch.tasks], "tasks": [t[1] for t in watch.tasks]}
+        seconds = time.process_time() - begun - watch.again
+    expected, tasks = ([each[i] for each in watch.tasks] for i in range(2))
+    return {"fit": seconds, "setup": watch.setup, "expected": expected, "tasks": tasks}
 
 
 def _one_by_one(sizes: Any, *_: Any) -> list[range]:
@@ -236,19 +244,23 @@ def _one_by_one(sizes: Any, *_: Any) -> list[range]:
 
 
 def task_overhead() -> float:
-    """Seconds that Dask takes for a task that does nothing."""
+    """Seconds of all processors that Dask takes for a task that does nothing."""
     n_tasks = 500
     with dask_workers() as config, parallel_config(**config):
         remote = parallel.active(None)
         assert remote is not None
         list(remote.results(_nothing, None, [()] * n_tasks))
-        begun = time.perf_counter()
-        list(remote.results(_nothing, None, [()] * n_tasks))
-        return (time.perf_counter() - begun) / n_tasks
+        _, _, seconds = timed(lambda: list(remote.results(_nothing, None, [()] * n_tasks)))
+        return seconds / n_tasks
 
 
 def _nothing(shared: None) -> None:
     return shared
+
+
+def _stored() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(STORE.read_text()) if STORE.exists() else {"learners": {}}
+    return found
 
 
 def main() -> None:
@@ -260,16 +272,15 @@ def main() -> None:
     options = parser.parse_args()
     problem = problems.kanji_fonts(1000)
     X = np.ascontiguousarray(problem.X, dtype=np.float64)
-    store = json.loads(STORE.read_text()) if STORE.exists() else {"learners": {}}
-    store |= {"size": problem.size, "bytes": X.nbytes}
     warnings.simplefilter("ignore")
-    for name, estimator in LEARNERS.items():
-        if name in (options.learner or LEARNERS):
-            costs = node_costs(estimator, X, problem.y)
-            store["learners"][name] = {**measured(estimator, X, problem.y), "costs": costs}
-            store["overhead"] = task_overhead()
-            STORE.write_text(json.dumps(store))
-    cluster_page.write(store, save=options.save)
+    parallel._WORTH_SENDING = 0.0  # whatever the size
+    for name in options.learner or LEARNERS:
+        found = {**measured(LEARNERS[name], X, problem.y), "costs": node_costs(LEARNERS[name], X, problem.y)}
+        store = _stored()
+        store["learners"][name] = found
+        store |= {"size": problem.size, "bytes": X.nbytes, "overhead": task_overhead()}
+        STORE.write_text(json.dumps(store))
+    cluster_page.write(_stored(), save=options.save)
 
 
 if __name__ == "__main__":

@@ -22,19 +22,20 @@ TEXT = """
 # Dask and Ray workers beside local threads
 
 {size}, one tree of `2-means`, Platt scaling at the nodes by scores out of two folds (three models of every
-node). Two Dask workers with a thread each, or two Ray workers, against two threads of one process, all on the
-same machine with two cores. The second fit of each is measured: workers have imported the package and loaded
-its kernels. Bytes are all that Dask's processes wrote to their connections, results and the scheduler's
-messages included; on one machine Ray shares memory. With everything left to joblib's own backend for Dask,
-the clones send {joblib} times X. Naive Bayes is one pass over the rows and stays in the calling process. In
-another fit, one worker gets `SIGKILL` halfway. Time is that on the wall clock, of a machine with other work;
-processor time is that of all processes together.
+node). Two Dask workers with a thread each, or two Ray workers, against two threads of one process, all on
+the same machine with two cores, and all work is sent, although little of it is worth it. The second fit of
+each is measured: workers have imported the package and loaded its kernels. Bytes are all that Dask's
+processes wrote to their connections, results and the scheduler's messages included; on one machine Ray
+shares memory. With everything left to joblib's own backend for Dask, the clones send {joblib} times X.
+Naive Bayes is one pass over the rows and stays in the calling process. In another fit, a worker gets
+`SIGKILL` as soon as it has tasks. Time is on the wall clock, of a machine with much other work; processor
+time is that of all processes together.
 
 On two cores a cluster cannot be faster than two threads; the table shows what it costs. What it gains with
-more is replayed from the costs of all nodes, measured on one core: tasks are cut as for that many workers and
-go, the most expensive first, to the worker that is free first; each takes {overhead:.1f} ms more, as measured
-here with Dask; the rows are sent at 1 GB/s; what is not sent to workers (growing the tree, binning,
-calibrating, joining) stays on one core.
+more is replayed from the costs of all nodes, measured on one core: tasks are cut as for that many workers
+and go, the most expensive first, to the worker that is free first; each takes {overhead:.1f} ms more, the
+processor time of an empty task of Dask; the rows are sent at 1 GB/s, and every worker prepares them (sorts
+them by leaf); what is not sent (growing the tree, binning, calibrating, joining) stays on one core.
 
 ![Speed-up of a fit by the number of workers](../figures/cluster.svg)
 
@@ -94,7 +95,7 @@ def _limit(name: str, costs: dict[str, Any], speed_ups: list[float]) -> str:
 def speed_up(costs: dict[str, Any], n_workers: int, overhead: float, n_bytes: int) -> float:
     """Times that a fit on one core takes, of one on so many workers."""
     expected, seconds = np.array(costs["expected"]), np.array(costs["tasks"])
-    alone = costs["fit"] - seconds.sum()
+    alone = costs["fit"] - costs["setup"] - seconds.sum()
     if n_workers == 1:
         return 1.0
     batches = even_batches(expected, n_workers)
@@ -102,7 +103,7 @@ def speed_up(costs: dict[str, Any], n_workers: int, overhead: float, n_bytes: in
     free = [0.0] * n_workers
     for batch in batches:
         heapq.heapreplace(free, free[0] + overhead + seconds[batch.start : batch.stop].sum())
-    return float(costs["fit"] / (alone + n_bytes / BANDWIDTH + max(free)))
+    return float(costs["fit"] / (alone + n_bytes / BANDWIDTH + costs["setup"] + max(free)))
 
 
 def _draw(replayed: dict[str, list[float]]) -> None:
