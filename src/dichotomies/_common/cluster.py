@@ -125,16 +125,17 @@ class DaskCluster(Cluster):
     def _submit(
         self, call: _Call, shipped: Shipment, shared: Any, tasks: dict[int, tuple[Any, ...]]
     ) -> dict[Any, int]:
-        parcel = shipped.parcel(shared)
-        names = parcel.name, *parcel.arrays
-        references = [shipped.reference(self, name) for name in names]
-        return {
-            self.client.submit(
-                _dask_task, call, self._light(each), parcel.arrays, *references,
-                key=f"{call.function.__name__}-{uuid4().hex}", priority=-rank,
-            ): i
-            for rank, (i, each) in enumerate(tasks.items())
-        }  # fmt: skip
+        parcel, name = shipped.parcel(shared), f"{call.function.__name__}-{uuid4().hex}"
+        futures = self.client.map(
+            _dask_task,
+            [self._light(each) for each in tasks.values()],  # Dask starts them in this order
+            call=call,
+            parcel=shipped.reference(self, parcel.name),
+            names=parcel.arrays,
+            arrays=[shipped.reference(self, each) for each in parcel.arrays],
+            key=[f"{name}-{i}" for i in tasks],
+        )
+        return dict(zip(futures, tasks, strict=True))
 
     def _light(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Arguments with references to large ones, each of which is on one worker."""
@@ -148,7 +149,7 @@ def _n_bytes(value: Any) -> int:
 
 
 def _dask_task(
-    call: _Call, arguments: tuple[Any, ...], names: Sequence[str], parcel: Parcel, *arrays: Any
+    arguments: tuple[Any, ...], *, call: _Call, parcel: Parcel, names: Sequence[str], arrays: Sequence[Any]
 ) -> Any:
     return call(unpacked(parcel, lambda: dict(zip(names, arrays, strict=True))), arguments)
 
