@@ -10,6 +10,8 @@ import threading
 import time
 import warnings
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
 LEARNERS = {
     "naive Bayes": GaussianNB(),
     "logistic regression": LogisticRegression(),
-    "boosted trees": HistGradientBoostClassifier(n_estimators=10),
-    "clones of a decision tree": DecisionTreeClassifier(max_depth=4, max_features="sqrt"),
+    "boosted trees": HistGradientBoostClassifier(n_estimators=5),
+    "clones of a decision tree": DecisionTreeClassifier(max_depth=3, max_features="sqrt"),
 }
 STORE = RESULTS / "cluster.json"
 N_WORKERS = 2
@@ -143,26 +145,24 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
     return result, time.perf_counter() - wall, _processor_time() - processors
 
 
-def measured(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
-    """Ratios of fits on the clusters to local threads."""
+def measured(engine: str, estimator: Any, X: Any, y: Any) -> dict[str, Any]:
+    """Fits on a cluster and by local threads."""
     model, probe = classifier(estimator, N_WORKERS), X[:: max(1, len(X) // 2000)]
     model.fit(X, y)  # kernels are compiled
     expected, wall, processors = timed(lambda: model.fit(X, y).predict_log_proba(probe))
     found: dict[str, Any] = {"local": {"wall": wall, "processors": processors}}
-    for name, engine in ENGINES.items():
-        with engine() as config, parallel_config(**config):
-            model.fit(X, y)  # workers are warm
+    with ENGINES[engine]() as config, parallel_config(**config):
+        model.fit(X, y)  # workers are warm
+        before = _bytes_sent(config)
+        _, wall, processors = timed(lambda: model.fit(X, y))
+        found |= {"wall": wall, "processors": processors, "sent": _bytes_sent(config) - before}
+        found["equal"] = bool((model.predict_log_proba(probe) == expected).all())
+        found["killed"] = _with_a_killed_worker(lambda: model.fit(X, y), config, probe, expected)
+        if engine == "dask" and isinstance(estimator, DecisionTreeClassifier):
             before = _bytes_sent(config)
-            _, wall, processors = timed(lambda: model.fit(X, y))
-            sent = _bytes_sent(config) - before
-            equal = bool((model.predict_log_proba(probe) == expected).all())
-            found[name] = {"wall": wall, "processors": processors, "sent": sent, "equal": equal}
-            found[name]["killed"] = _with_a_killed_worker(lambda: model.fit(X, y), config, probe, expected)
-            if name == "dask" and isinstance(estimator, DecisionTreeClassifier):
-                before = _bytes_sent(config)
-                with patch.object(parallel, "active", lambda _: None):
-                    model.fit(X, y)
-                found[name]["joblib"] = _bytes_sent(config) - before
+            with patch.object(parallel, "active", lambda _: None):
+                model.fit(X, y)
+            found["joblib"] = _bytes_sent(config) - before
     return found
 
 
@@ -258,6 +258,13 @@ def _nothing(shared: None) -> None:
     return shared
 
 
+PARTS: dict[str, Callable[[Any, Any, Any], dict[str, Any]]] = {
+    "dask": partial(measured, "dask"),
+    "ray": partial(measured, "ray"),
+    "costs": node_costs,
+}
+
+
 def _stored() -> dict[str, Any]:
     found: dict[str, Any] = json.loads(STORE.read_text()) if STORE.exists() else {"learners": {}}
     return found
@@ -268,17 +275,20 @@ def main() -> None:
     parser.add_argument(
         "--learner", choices=LEARNERS, action="append", help="measure only this; the rest is kept"
     )
+    parser.add_argument("--part", choices=PARTS, action="append", help="measure this; keep the rest")
     parser.add_argument("--save", action="store_true", help="write the page and the figure to docs/")
     options = parser.parse_args()
     problem = problems.kanji_fonts(1000)
     X = np.ascontiguousarray(problem.X, dtype=np.float64)
     warnings.simplefilter("ignore")
     parallel._WORTH_SENDING = 0.0  # whatever the size
-    for name in options.learner or LEARNERS:
-        found = {**measured(LEARNERS[name], X, problem.y), "costs": node_costs(LEARNERS[name], X, problem.y)}
+    for name, part in product(options.learner or LEARNERS, options.part or PARTS):
+        found = PARTS[part](LEARNERS[name], X, problem.y)
         store = _stored()
-        store["learners"][name] = found
-        store |= {"size": problem.size, "bytes": X.nbytes, "overhead": task_overhead()}
+        store["learners"].setdefault(name, {})[part] = found
+        store |= {"size": problem.size, "bytes": X.nbytes}
+        if "overhead" not in store:
+            store["overhead"] = task_overhead()
         STORE.write_text(json.dumps(store))
     cluster_page.write(_stored(), save=options.save)
 

@@ -44,19 +44,20 @@ them by leaf); what is not sent (growing the tree, binning, calibrating, joining
 
 
 def write(store: dict[str, Any], *, save: bool) -> None:
-    """Print the table; write the page and ``docs/figures/cluster.svg`` if asked."""
+    """Print the table of what is complete; write the page and ``docs/figures/cluster.svg`` if asked."""
+    learners = {name: found for name, found in store["learners"].items() if len(found) == 3}
     rows = [
         _row(name, engine, found, store["bytes"])
-        for name, found in store["learners"].items()
+        for name, found in learners.items()
         for engine in ("dask", "ray")
     ]
-    joblib = max(found["dask"].get("joblib", 0) for found in store["learners"].values()) / store["bytes"]
+    joblib = max(found["dask"].get("joblib", 0) for found in learners.values()) / store["bytes"]
     replayed = {
         name: [speed_up(found["costs"], n, store["overhead"], store["bytes"]) for n in WORKERS]
-        for name, found in store["learners"].items()
+        for name, found in learners.items()
         if found["costs"]["tasks"]
     }
-    limits = [_limit(name, store["learners"][name]["costs"], replayed[name]) for name in replayed]
+    limits = [_limit(name, learners[name]["costs"], replayed[name]) for name in replayed]
     text = TEXT.format(
         size=store["size"], joblib=f"{joblib:.0f}", overhead=1e3 * store["overhead"], limits="\n".join(limits)
     )
@@ -67,7 +68,8 @@ def write(store: dict[str, Any], *, save: bool) -> None:
 
 
 def _row(name: str, engine: str, found: dict[str, Any], n_bytes: int) -> list[str]:
-    here, there = found["local"], found[engine]
+    there = found[engine]
+    here = there["local"]
     killed, is_sent = there["killed"], bool(found["costs"]["tasks"])
     disturbed = f"{'yes' if killed['equal'] else 'NO'}, {killed['wall'] / there['wall']:.1f}x"
     return [
