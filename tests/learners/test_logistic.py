@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from dichotomies._common.parallel import Context
 from dichotomies._kernels import compile as kernels
-from dichotomies._kernels.newton.axes import slopes
+from dichotomies._kernels.newton.lbfgs import slopes
 from dichotomies.learners import GenericLearner, Wanted, choose
 from dichotomies.learners.logistic import LogisticLearner, TunedLogisticLearner, TunedLogisticRegression
 from dichotomies.learners.logistic.tuning import PSEUDO_ROWS

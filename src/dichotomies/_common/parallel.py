@@ -125,6 +125,8 @@ def _run_alone(
 
 def even_batches(sizes: IntArray, n_jobs: int | None, per_job: int = _BATCHES_PER_JOB) -> list[range]:
     """Divide consecutive pieces of work into batches of about equal total size, several per worker."""
+    if len(sizes) == 0:
+        return []
     n_batches = per_job * effective_n_jobs(n_jobs)
     work = np.cumsum(sizes)
     batch_of_piece = (work - sizes) * n_batches // max(1, work[-1])

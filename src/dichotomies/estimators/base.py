@@ -15,8 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies._common.array_api import namespace, to_host
 from dichotomies._common.blas import ONE_BLAS_THREAD
 from dichotomies._common.doc_links import documented
+from dichotomies._common.memory import LIMIT
 from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._common.shipping import shipment
@@ -25,6 +27,7 @@ from dichotomies.estimators.dask_input import by_block, computed
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.estimators.validated_input import ValidatedInput
 from dichotomies.inference.conformal import ConformalRows
+from dichotomies.inference.device import device_log_proba
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners.frames import FrameCategories, FrameColumns
 from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
     frame_columns_=Optional(Part(FrameColumns), may_be_missing=True),
     feature_names_in_=Optional(Array("label", "n_features"), may_be_missing=True),
     classes_=Array("label", "n_classes", same="classes"),
+    class_count_=Optional(Array("integer", "n_classes"), may_be_missing=True),
     model_=Part(FittedForest, "n_features", "n_classes", "classes"),
     calibration_=Calibration,
     conformal_=Optional(Part(ConformalRows, "n_classes"), may_be_missing=True),
@@ -95,15 +99,22 @@ class DichotomyEstimator(
         -------
         self
         """
-        before = self.__dict__.copy()
-        X, y, sample_weight = computed(X, y, sample_weight)
+        X, y, sample_weight = map(to_host, computed(X, y, sample_weight))
+        before, limit = self.__dict__.copy(), LIMIT.set(None)
         try:
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
             with ONE_BLAS_THREAD, training(), shipment():
                 return self._fit(X, y, sample_weight)
-        except BaseException:  # what was fitted before stays as it was
+        except BaseException as error:  # what was fitted before stays as it was
             self.__dict__ = before
+            if isinstance(error, np.linalg.LinAlgError):
+                raise ValueError(
+                    f"Training met a matrix that cannot be inverted or decomposed ({error}): features are "
+                    "too large, or of too different scales; scale them, as StandardScaler does."
+                ) from error
             raise
+        finally:
+            LIMIT.reset(limit)
 
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
         for name in ("estimator_", "learner_nll_", "conformal_"):  # of an earlier fit
@@ -169,6 +180,9 @@ class DichotomyEstimator(
         ndarray of shape (n_rows, n_classes)
             Columns in the order of `classes_`. For a Dask array or data frame, a lazy Dask array.
         """
+        if (xp := namespace(X)) is not None:
+            on_device: FloatArray = device_log_proba(self.model_, self.checked_on_device(X, xp), xp)
+            return on_device
         X = self.validated_rows(X)
         return self.model_.predict_log_proba(X, self.n_jobs)
 
@@ -186,7 +200,7 @@ class DichotomyEstimator(
             Columns in the order of `classes_`. For a Dask array or data frame, a lazy Dask array.
         """
         log_proba = self.predict_log_proba(X)
-        return np.exp(log_proba, out=log_proba)
+        return np.exp(log_proba, out=log_proba) if (xp := namespace(X)) is None else xp.exp(log_proba)
 
     @by_block
     def predict(self, X: Matrix) -> LabelArray:
@@ -201,6 +215,9 @@ class DichotomyEstimator(
         ndarray of shape (n_rows,)
             For a Dask array or data frame, a lazy Dask array.
         """
+        if (xp := namespace(X)) is not None:
+            on_host: LabelArray = self.classes_[to_host(xp.argmax(self.predict_log_proba(X), axis=1))]
+            return on_host
         X = self.validated_rows(X)
         labels: LabelArray = self.classes_[self.model_.most_probable(X, self.n_jobs)]
         return labels
@@ -265,7 +282,7 @@ class DichotomyEstimator(
         return self.model_.external
 
     def check_relations(self, names: dict[str, Any]) -> None:  # noqa: ARG002 - as of all savable objects
-        """Raise unless the base learner is one; see `dichotomies.persistence.checks`."""
+        """Raise unless the base learner is one; for `names` see `dichotomies.persistence.checks`."""
         self._accepted()
 
     # ------------------------------------------------------------------ scikit-learn's protocols

@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dichotomies._common.memory import LIMIT, n_bytes
 from dichotomies._common.progress import SHOWS_ANSWERS
 from dichotomies._common.validation import check_indices, check_magnitude, plain_labels, row_weights
 from dichotomies.learners import GenericLearner, input_dtypes
@@ -23,7 +24,7 @@ from dichotomies.training.plan import Plan, base_estimator, names_estimator
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._common.typing import LabelArray, Matrix
+    from dichotomies._common.typing import IntArray, LabelArray, Matrix
     from dichotomies.learners.frames import FrameCategories
 
 
@@ -39,6 +40,7 @@ class ValidatedInput(TreeParameters):
     """
 
     classes_: LabelArray
+    class_count_: IntArray
     n_features_in_: int
     frame_columns_: FrameColumns
     categories_: FrameCategories
@@ -84,7 +86,7 @@ class ValidatedInput(TreeParameters):
         check_magnitude(X)
         if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
             check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, codes, self.class_count_ = np.unique(y, return_inverse=True, return_counts=True)
         if len(self.classes_) < 2:
             only = self.classes_.tolist()[0]
             raise ValueError(f"A classifier needs at least two classes, but y has only one class: {only!r}.")
@@ -129,6 +131,7 @@ class ValidatedInput(TreeParameters):
         """
         check_is_fitted(self)
         SHOWS_ANSWERS.set(bool(self.verbose))  # in the prediction that these rows are for
+        LIMIT.set(n_bytes(self.max_memory))
         if hasattr(self, "frame_columns_"):
             X = self.frame_columns_.numbers(X)
         check_indices(X)
@@ -136,6 +139,25 @@ class ValidatedInput(TreeParameters):
         if not self._is_valid(X, accepted):
             X = validate_data(self, self._numbered(X), reset=False, **accepted)
         check_magnitude(X)
+        return X
+
+    def checked_on_device(self, X: Any, xp: Any) -> Any:
+        """Check rows of another array library that are predicted on their device.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+        xp : namespace of the array
+        """
+        check_is_fitted(self)
+        if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X must have shape (n_rows, {self.n_features_in_}), with at least one row; "
+                f"got shape {tuple(X.shape)}."
+            )
+        X = X if xp.isdtype(X.dtype, "real floating") else xp.astype(X, xp.float32)
+        if not bool(xp.all(xp.isfinite(X))):
+            raise ValueError("X has NaN or infinite values.")
         return X
 
     def _is_valid(self, X: Matrix, accepted: dict[str, Any]) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from dichotomies._common.parallel import Context, row_slices
 from dichotomies._kernels.composition import implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
-from dichotomies.inference.composition import chunk_rows, class_log_proba, in_chunks
+from dichotomies.inference.composition import bytes_of_chunk, chunk_rows, class_log_proba, in_chunks
 from dichotomies.inference.pooling import POOLINGS
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
@@ -159,7 +159,7 @@ class FittedForest:
     def most_probable(self, X: Matrix, n_jobs: int | None = None) -> IntArray:
         """Code of the most probable class of each row."""
         best = np.empty(X.shape[0], dtype=np.intp)
-        search = self.search if self.search is not None and self.search.pays(1, X.shape[0]) else None
+        search = self.search if self.search is not None and self.search.is_worthwhile(X, 1) else None
         if search is None and self._on_cluster(FittedForest._highest, X, best, n_jobs):
             return best
 
@@ -167,7 +167,7 @@ class FittedForest:
             if search is None:
                 best[rows] = self._highest(X[rows])
             else:
-                found = search.best(X[rows], 1, most=search.most_visits).codes[:, 0]
+                found = search.best(X[rows], 1, most=search.most_visits(X)).codes[:, 0]
                 lost = np.flatnonzero(found < 0)
                 if len(lost):
                     found[lost] = self.log_proba(X[rows][lost]).argmax(axis=1)
@@ -186,20 +186,25 @@ class FittedForest:
         remote = Context(n_jobs=n_jobs).cluster(_SECONDS * X.shape[0] * self.forest.n_different)
         if remote is None:
             return False
-        chunks = list(row_slices(X.shape[0], chunk_rows(self._width)))
+        chunks = list(row_slices(X.shape[0], chunk_rows(_width(self.forest))))
         for i, answer in remote.results(function, self, [(X[rows],) for rows in chunks]):
             out[chunks[i]] = answer
         return True
 
     def in_chunks(self, X: Matrix, predict: Callable[[slice], None], n_jobs: int | None) -> None:
         """Predict chunk by chunk: no more than a chunk of probabilities per worker is held at a time."""
-        in_chunks(self._width, X.shape[0], predict, n_jobs)
+        in_chunks(_width(self.forest), X.shape[0], predict, n_jobs)
 
-    @property
-    def _width(self) -> int:
-        """Numbers held for each row of a chunk."""
-        is_single = len(self.forest.trees) == 1
-        return self.forest.n_different if is_single else self.forest.n_different + 2 * self.n_classes
+
+def least_bytes(forest: Forest) -> int:
+    """Least memory in which many rows can be predicted."""
+    return bytes_of_chunk(_width(forest))
+
+
+def _width(forest: Forest) -> int:
+    """Numbers that are held of a row."""
+    is_single = len(forest.trees) == 1
+    return forest.n_different if is_single else forest.n_different + 2 * forest.n_classes
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,13 +36,21 @@ _SECONDS, _SECONDS_PER_NUMBER = 2e-3, 1e-7
 @savable("clones", nodes=Each(Part(FittedNode), "n_nodes"), X_is_checked=bool)
 @dataclass(frozen=True)
 class GenericScorer:
-    """The trained clones of a tree, nodes in level order."""
+    """The trained clones of a tree.
+
+    Attributes
+    ----------
+    nodes : list of FittedNode
+        The clones with their readings as log-odds, in level order.
+    X_is_checked : bool
+        The rows have been validated already, so that clones need not.
+    """
 
     nodes: list[FittedNode]
     X_is_checked: bool
 
     def log_odds(self, X: Matrix) -> FloatArray:
-        """Log-odds of going left for each row at each node, shape (n_rows, n_nodes)."""
+        """Log-odds of going left for each row of `X` at each node, shape (n_rows, n_nodes)."""
         out = np.empty((X.shape[0], len(self.nodes)))
         with self._quietly():
             for k, node in enumerate(self.nodes):
@@ -181,7 +189,7 @@ class GenericLearner(Learner):
             )
 
     def fit_node(self, task: NodeTask, node: int, seed: int) -> FittedNode:
-        """Train the clone of one node."""
+        """Train the clone of one `node` of the `task`, with `seed` for each ``random_state`` that is None."""
         rows, is_left = task.rows_of(node)
         weight = None
         if task.rows.weight is not None:

@@ -205,6 +205,15 @@ class TreeParameters:
             names="dichotomies.learners:LEARNERS",
         ),
     )
+    max_memory: Any = parameter(
+        None,
+        "int, str or None",
+        """Bytes, or a size such as "2GB", that `fit` and each prediction may take beyond the rows given, the
+        model and the answer: chunks of rows, the rows of external calibration and the number of threads
+        adapt to it; a fit that cannot be done within it raises before training. Clones of an estimator take
+        what they take. None sets no limit.""",
+        Option("max_memory", "Memory that training and predictions may take, such as 2GB.", "SIZE"),
+    )
     n_jobs: int | None = parameter(
         None,
         "int",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from dichotomies._common.memory import n_bytes
 from dichotomies.calibrators.binary import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
@@ -159,5 +160,6 @@ _CHECKS = {
     "prediction_sets": lambda value: 0 if value in (0, None) else check_whole(value, "prediction_sets"),
     "n_estimators": lambda value: check_whole(value, "n_estimators"),
     "max_features": _share,
+    "max_memory": n_bytes,
     "pooling": check_pooling,
 }

@@ -57,11 +57,11 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
         """Return the parameters as kernels take them, for nodes with these numbers of rows."""
 
     def frame_categories(self, X: Any) -> FrameCategories | None:  # noqa: ARG002 - see gradient boosting
-        """Find the categorical columns of a data frame."""
+        """Find the categorical columns of a data frame `X`."""
         return None
 
     def is_categorical(self, n_features: int) -> BoolArray:
-        """Mark the features that are categories."""
+        """Mark which of `n_features` are categories."""
         return np.zeros(n_features, dtype=np.bool_)
 
     @property

@@ -12,7 +12,14 @@ from scipy.sparse import issparse
 from dichotomies._common.parallel import row_slices, rows_within
 from dichotomies._kernels.boosting.encoding import make_encoder
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL
-from dichotomies._kernels.boosting.tree_sums import Forest, link_splits, sum_trees, sum_trees_of_pairs
+from dichotomies._kernels.boosting.tree_sums import (
+    Forest,
+    Links,
+    allocate_block,
+    link_splits,
+    sum_trees,
+    sum_trees_of_pairs,
+)
 from dichotomies._kernels.compile import is_small
 from dichotomies.learners.boosting.old_trees import upgraded
 from dichotomies.persistence import savable
@@ -155,7 +162,7 @@ class BoostedTrees:
         """Log-odds of going left for each row at each node."""
         out = np.empty((X.shape[0], len(self.base)))
         for rows, block, forest in self._blocks(X):
-            sum_trees(block, forest, out[rows])
+            sum_trees(block, forest, allocate_block(block, forest), out[rows])
         return out
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
@@ -165,7 +172,7 @@ class BoostedTrees:
             pairs = order
             if issparse(X):
                 pairs = order[(rows[order] >= taken.start) & (rows[order] < taken.stop)]
-            sum_trees_of_pairs(block, rows - taken.start, nodes, pairs, forest, out)
+            sum_trees_of_pairs(block, rows - taken.start, nodes, pairs, forest, self._links, out)
         return out
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, FloatArray, Forest]]:
@@ -180,9 +187,6 @@ class BoostedTrees:
 
     @cached_property
     def _forest(self) -> Forest:
-        left, right = np.empty((2, len(self.column)), dtype=np.int32)
-        small = is_small(0, 2e-6 * len(left))
-        link_splits.when(small)(self.leaf, self.split_offsets, left, right)
         missing = np.array([np.iinfo(self.limit.dtype).max, 0], dtype=self.limit.dtype)
         sets = np.cumsum(self.kind == CATEGORICAL) - 1
         bits = np.ascontiguousarray(self.categories).view("<u8").astype(np.uint64).reshape(-1, 4)
@@ -196,14 +200,19 @@ class BoostedTrees:
             self.kind,
             bits,
             sets,
-            left,
-            right,
             self.value,
             self.split_offsets,
             self.tree_offsets,
             self.base,
             self.scale,
         )
+
+    @cached_property
+    def _links(self) -> Links:
+        left, right = np.empty((2, len(self.column)), dtype=np.int32)
+        small = is_small(0, 2e-6 * len(left))
+        link_splits.when(small)(self.leaf, self.split_offsets, left, right)
+        return Links(left, right)
 
     # ------------------------------------------------------------------ files
 

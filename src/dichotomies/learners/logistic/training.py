@@ -284,19 +284,23 @@ class NodeTraining:
     # ------------------------------------------------------------------ dense rows
 
     def _dense(self, results: Results) -> list[NodeScorer]:
-        room, left = self._room(), np.flatnonzero(results.is_trained[0])
-        weights, is_small = room.weights, self.is_small()
-        if is_small:
-            left = self._by_rows(left, self.X.astype(np.float64, copy=False), results, weights)
-        else:
-            left = self._by_kernels(left, results, room)
-        if len(left):
-            X = self.X.astype(np.float64, copy=False) if is_small else self.X
-            self.by_newton(left, X, results, weights)
+        weights = self._room().weights
+        self.solve_dense(np.flatnonzero(results.is_trained[0]), results, weights)
         return [
             DenseWeights(weights[member], results.intercept[member], results.is_trained[member])
             for member in range(self.n_kept)
         ]
+
+    def solve_dense(self, which: IntArray, results: Results, weights: FloatArray) -> None:
+        """Train some nodes on dense rows, each by the solver it suits."""
+        is_small = self.is_small()
+        if is_small:
+            left = self._by_rows(which, self.X.astype(np.float64, copy=False), results, weights)
+        else:
+            left = self._by_kernels(which, results, self._room()._replace(weights=weights))
+        if len(left):
+            X = self.X.astype(np.float64, copy=False) if is_small else self.X
+            self.by_newton(left, X, results, weights)
 
     def _room(self) -> DenseRoom:
         shape = self.n_kept, self.task.n_nodes, self.task.rows.n_features
@@ -316,10 +320,9 @@ class NodeTraining:
                 room.along[:, batch[is_along]], room.weights[:, batch[~is_along]] = along, others
                 found.append(unsolved)
             left = np.sort(np.concatenate(found))
-        if (
-            self.unsorted_axes is not None
-        ):  # all at once: products depend on how many there are, in the last bit
-            along = np.flatnonzero(large_nodes(self) & results.is_trained[0])
+        if self.unsorted_axes is not None:
+            # all at once: the last bit of a product depends on how many there are
+            along = which[large_nodes(self)[which]]
             solved = room.is_along[along]
             for member in range(self.n_kept):
                 turned = room.along[member, along] @ self.unsorted_axes.basis.T

@@ -56,6 +56,11 @@ class NaiveBayesLearner(Learner):
 
     The statistics of a node are those of its classes combined, and those of a fold's complement are those
     of all other folds combined: one pass over the rows serves all nodes and folds.
+
+    Parameters
+    ----------
+    estimator : GaussianNB, MultinomialNB, ComplementNB or BernoulliNB
+        The parameters of every node.
     """
 
     is_quick = True
