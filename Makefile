@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export DICHOTOMIES_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-quick lint doctest reproduce study benchmarks test-pythons clean
+.PHONY: demo test test-quick lint doctest docs dist reproduce study benchmarks test-pythons clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("dichotomies needs Python 3.11 or newer; set PYTHON=..." if sys.version_info < (3, 11) else 0)'
@@ -36,6 +36,22 @@ lint: $(VENV)/.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The site, offline, into docs/_build/html: warnings are errors, and so are links inside it that lead nowhere.
+$(VENV)/.docs-installed: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
+
+docs/_build/extra/reports/digits.html: docs/site/reports.py src/dichotomies/report/* $(VENV)/.docs-installed
+	$(BIN)/python -m docs.site.reports docs/_build/extra/reports
+
+docs: $(VENV)/.docs-installed docs/_build/extra/reports/digits.html
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+	$(BIN)/python -m docs.site.links docs/_build/html
+
+dist: $(VENV)/.installed
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+
 # Both go on where they were stopped: the results are kept in results.sqlite and study/.
 reproduce: $(VENV)/.installed
 	$(BIN)/python -m experiments.reproduce
@@ -56,6 +72,7 @@ benchmarks: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.flat --save
 	$(BIN)/python -m benchmarks.external_reading --save
 	$(BIN)/python -m benchmarks.large_table --save
+	$(BIN)/python -m benchmarks.how_long --save
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check napkinxc lightgbm hiclass
 	$(BIN)/python -m benchmarks.first_minute --save
 	$(BIN)/python -m benchmarks.napkinxc_hsm --save
@@ -68,4 +85,4 @@ test-pythons:
 	done
 
 clean:
-	rm -rf .venv .venv-* build dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-* build dist docs/_build docs/examples docs/reference .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -98,10 +98,23 @@ def _sum(parts: list[tuple[int, int, list[str]]]) -> tuple[int, int, list[str]]:
     return sum(answered), sum(refused), list(chain.from_iterable(wrong))
 
 
-def _row(kind: str, number: int, jobs: int, seed: int) -> list[object]:
-    starts = range(seed, seed + -(-number // _BATCH), _BATCHES)
-    with ThreadPoolExecutor(jobs) as threads:
-        parts = list(threads.map(lambda start: _in_process(kind, start), starts))
+def _remembered(store: Path | None, kind: str, seed: int) -> tuple[int, int, list[str]]:
+    """Take the batches from the store, or make them and add them to it."""
+    if store is None:
+        return _in_process(kind, seed)
+    lines = map(json.loads, store.read_text().splitlines()) if store.exists() else []
+    known = next((part for *key, part in lines if key == [kind, seed]), None)
+    if known is None:
+        known = _in_process(kind, seed)
+        with store.open("a") as file:
+            file.write(json.dumps([kind, seed, known]) + "\n")
+    return known[0], known[1], known[2]
+
+
+def _row(kind: str, number: int, options: argparse.Namespace) -> list[object]:
+    starts = range(options.seed, options.seed + -(-number // _BATCH), _BATCHES)
+    with ThreadPoolExecutor(options.jobs) as threads:
+        parts = list(threads.map(lambda start: _remembered(options.store, kind, start), starts))
     answered, refused, wrong = _sum(parts)
     print(*wrong[:20], sep="\n")
     return [kind, f"{answered + refused + len(wrong):,}", f"{answered:,}", f"{refused:,}", len(wrong)]
@@ -116,6 +129,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=100_000, help="random calls")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--seed", type=int, default=0, help="others are other files and calls")
+    parser.add_argument("--store", type=Path, help="file of results, with which an interrupted run goes on")
     parser.add_argument("--save", action="store_true", help="write the table to docs/benchmarks/")
     parser.add_argument("--part", choices=_WORK, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -123,7 +137,7 @@ def main() -> None:
         print(json.dumps(_part(options.part, options.seed)))
         return
     numbers = {"model files": options.files, "calls": options.calls}
-    rows = [_row(kind, number, options.jobs, options.seed) for kind, number in numbers.items()]
+    rows = [_row(kind, number, options) for kind, number in numbers.items() if number]
     report("robustness", TEXT, HEADER, rows, save=options.save)
 
 

@@ -29,7 +29,7 @@ NLL and top-label ECE on rows held out, and processor seconds of fitting: withou
 scaling, cross-fitted on three folds; and with internal calibration on three folds, Platt scaling node by node
 and `shrunk-platt`, which shrinks the nodes' slopes and intercepts to those of their depth, of the tree and to
 the identity. Internal calibration needs no sum over all classes, so that the most probable classes and their
-probabilities can be [searched](../search.md) for. The trees are those of 2-means, grown once for each fit.
+probabilities can be [searched](../top-k.md) for. The trees are those of 2-means, grown once for each fit.
 The lowest NLL of these is bold.
 
 *Path* asks whether log-odds s of a node should be read with the log-probability P of the path so far, as

@@ -25,6 +25,19 @@ def test_relative_links_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+def test_the_numbers_of_the_decision_tables_are_on_the_pages_they_link_to():
+    cells = [
+        line.split("|")[3] for line in (DOCS / "choosing.md").read_text().splitlines() if line.startswith("|")
+    ]
+    evidence = [cell for cell in cells if re.search(r"\d\.\d", cell)]
+    assert len(evidence) > 10
+    for cell in evidence:
+        pages = re.findall(r"\(((?:benchmarks/)?\w+\.md)", cell)
+        text = "".join((DOCS / page).read_text() for page in pages)
+        for number in re.findall(r"\d+\.\d+", cell):
+            assert number in text, f"{number} is not on {pages}; measured anew? {cell}"
+
+
 @pytest.mark.parametrize(
     ("page", "column", "registry"),
     [

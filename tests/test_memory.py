@@ -22,6 +22,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from dichotomies import HistGradientBoostClassifier, NestedDichotomyClassifier
+from dichotomies._common.memory import n_bytes
 
 def status(key):
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -51,6 +52,21 @@ if sys.argv[1] in learners:
     X, y = rows(150_000, 100, 20)
     found = {"X": X.nbytes / 1e6, "fit": peak(lambda: clf.fit(X, y)), "answer": len(X) * 20 * 8 / 1e6}
     found["predict"] = peak(lambda: clf.predict_proba(X))
+elif sys.argv[1] == "limited":
+    learner, n, n_features, n_classes, n_jobs, calibration = json.loads(sys.argv[2])
+    clf = NestedDichotomyClassifier(learners[learner], random_state=0, n_jobs=n_jobs, **calibration)
+    clf.fit(*rows(min(n, 11_000), n_features, 10))
+    X, y = rows(n, n_features, n_classes)
+    try:
+        clf.set_params(max_memory=1).fit(X, y)
+    except ValueError as error:
+        least = str(error).split("may take ")[1].split(" beyond")[0]
+    found = {"limit": n_bytes(least) / 1e6 * 1.01}
+    found["fit"] = peak(lambda: clf.set_params(max_memory=found["limit"] * 1e6).fit(X, y))
+    clf.set_params(max_memory="30MB")
+    found["top"] = peak(lambda: clf.predict_top_k(X, 3))
+    found["node"] = peak(lambda: clf.predict_node(X, 0.8))
+    found["predict"] = peak(lambda: clf.predict_proba(X)) - n * n_classes * 8 / 1e6
 else:
     clf = NestedDichotomyClassifier(
         GaussianNB(), "class-balanced", internal_calibration=None, external_calibration="temperature",
@@ -63,9 +79,9 @@ print(json.dumps(found))
 """
 
 
-def peaks(what):
+def peaks(*what):
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", _SCRIPT, what], capture_output=True, text=True, check=True
+        [sys.executable, "-W", "ignore", "-c", _SCRIPT, *what], capture_output=True, text=True, check=True
     )
     return json.loads(done.stdout)
 
@@ -79,3 +95,24 @@ def test_fit_and_predict_stay_within_a_multiple_of_their_input(learner):
 
 def test_the_most_probable_of_many_classes_need_no_array_of_all():
     assert peaks("top")["top"] < 200  # the probabilities of all classes would be 800 MB
+
+
+_OUTSIDE = {"internal_calibration": None, "external_calibration": "vector"}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("logistic", 40_000, 100, 20, 2, {}),
+        ("default", 30_000, 100, 20, None, {}),
+        ("boosting", 40_000, 100, 20, 2, {}),
+        ("bayes", 30_000, 10, 100, None, {"structure": "huffman"}),
+        ("bayes", 20_000, 20, 1_000, 2, {"structure": "random", **_OUTSIDE}),
+    ],
+    ids=str,
+)
+def test_max_memory_is_kept(case):
+    """The least limit that a fit accepts holds, and so does one of 30 MB for predictions of any kind."""
+    found = peaks("limited", json.dumps(case))
+    assert found["fit"] < found["limit"]
+    assert max(found["top"], found["node"], found["predict"]) < 30

@@ -22,7 +22,7 @@ CLASSES, TRAIN, TEST = 100, 3_000, 10_000
 #: Fewer training rows, where a row is dear.
 FEWER = {"nhcd": 1_500, "boosted_trees": 1_000}
 #: Fits shorter than so many seconds are repeated, since kernels may have been compiled; the shorter counts.
-SHORT = 60.0
+SHORT = 2.0
 
 
 class _NoTree:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
     from experiments.defaults.trial import DefaultsResult
 
+#: A pair that is cross-fitted inside and outside, to tell the price of folds from that of the choice.
+NAMED = "shrunk-platt+vector-odds"
+#: Seconds of the plain fit by which the times are grouped.
+_DURATIONS = (0.03, 0.1)
 #: Test rows from which a calibration error is measured with little noise.
 _MANY_ROWS = 2_000
 
@@ -132,6 +137,30 @@ def _cells(case: Case, fixed: str) -> list[str]:
     ]
 
 
+def times(found: list[Case]) -> Grid:
+    """Time of the default by that of the plain fit, beside a pair that is named: without a choice."""
+    header = (
+        *("plain fit", "cases", "plain, seconds", f"{_pair(NAMED)}, named / plain"),
+        *("default / plain: mean", "most", "default / named: mean", "most"),
+    )
+    lines = []
+    bounds = (0.0, *_DURATIONS, float("inf"))
+    for low, high in pairwise(bounds):
+        mine = [case for case in found if low <= case.mean(PLAIN, "fit_seconds") < high]
+        if not mine:
+            continue
+        plain, named, now = ([case.mean(way, "fit_seconds") for case in mine] for way in (PLAIN, NAMED, NOW))
+        of_plain, of_named = ([a / b for a, b in zip(now, each, strict=True)] for each in (plain, named))
+        title = f"{low:g} s or more" if high == float("inf") else f"up to {high:g} s"
+        cells = (
+            *(title, str(len(mine)), f"{geometric_mean(plain):.2g}"),
+            f"{geometric_mean(named) / geometric_mean(plain):.1f}",
+            *(f"{value:.1f}" for each in (of_plain, of_named) for value in (geometric_mean(each), max(each))),
+        )
+        lines.append(Line(tuple(Words(text) for text in cells)))
+    return Grid("defaults/times", "Time of the default", header, 1, tuple(lines))
+
+
 def few_rows(by_rows: dict[int, list[Case]]) -> Grid:
     """The default with few rows of a class, against no calibration and against the best fixed pair."""
     header = (
@@ -160,7 +189,7 @@ def contents(results: list[DefaultsResult]) -> dict[str, str]:
     found = cases(results)
     sizes = sorted({each.trial.rows_per_class for each in results} - {0})
     few = few_rows({n_rows: cases(results, n_rows) for n_rows in sizes})
-    tables = {grid.name: markdown.table(grid) for grid in (table(found), few)}
+    tables = {grid.name: markdown.table(grid) for grid in (table(found), times(found), few)}
     return {"defaults/summary": summary(found), **tables}
 
 

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.naive_bayes import GaussianNB
 
 from dichotomies import CalibratedClassifier
 from dichotomies.cli.compare import configurations
 from dichotomies.cli.cross_validation import folds_of
-from dichotomies.cli.references import references
+from dichotomies.cli.references import as_dense, references
 from dichotomies.cli.settings import Settings
 from dichotomies.metrics import evaluate
 from dichotomies.tables import Table
@@ -169,6 +170,19 @@ def test_references_are_calibrated_flat_classifiers(tmp_path):
         for f in range(2)
     ]
     assert found["flat naive Bayes"]["nll"]["folds"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_references_take_texts_beside_numbers_and_dates(tmp_path):
+    words, data = ["red fox", "grey wolf", "brown bear"], tmp_path / "animals.csv"
+    lines = [f"{words[i % 3]} number {i},{i % 7 - 3},200{i % 9}-01-0{i % 9 + 1},{i % 3}" for i in range(120)]
+    data.write_text("text,number,day,y\n" + "\n".join(lines) + "\n")
+    options = ["--label", "y", "--text", "text", "-c", "nb: estimator=logistic", "--folds", 2]
+    found = run_json("compare", data, *options)["configurations"]
+    flat = {name: each for name, each in found.items() if name.startswith("flat")}
+    assert len(flat) >= 3
+    assert all(np.isfinite(each["nll"]["mean"]) for each in flat.values())
+    with pytest.raises(ValueError, match="as an array"):
+        as_dense(csr_array((2**20, 2**10)))
 
 
 def test_slow_references_are_left_out_if_there_are_many_classes():

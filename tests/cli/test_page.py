@@ -1,4 +1,4 @@
-"""The commands on the command line's page do what the page shows."""
+"""The commands on the pages of the command line and of the first steps do what the pages show."""
 
 import doctest
 import os
@@ -13,9 +13,14 @@ from typer.testing import CliRunner
 
 from dichotomies.cli.app import COMMANDS, app
 
-PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```console\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+DOCS = Path(__file__).parents[2] / "docs"
 SHELL_SIGNS = set("|;<>()")
+
+
+def blocks(page):
+    """Blocks of commands on a page."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(r"^```console\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def steps(block):
@@ -50,11 +55,12 @@ def about(text):
 
 
 @pytest.mark.slow
-def test_commands_print_what_the_page_shows(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", ["get-started.md", "command-line.md"])
+def test_commands_print_what_the_page_shows(page, tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
     checker = doctest.OutputChecker()
-    for block in BLOCKS:
+    for block in blocks(page):
         for command, expected in steps(block):
             found = output_of(command)
             flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -63,7 +69,10 @@ def test_commands_print_what_the_page_shows(tmp_path, monkeypatch):
 
 def test_the_page_speaks_of_every_command_for_users_data():
     shown = {
-        command.split()[1] for block in BLOCKS for command, _ in steps(block) if "dichotomies " in command
+        command.split()[1]
+        for block in blocks("command-line.md")
+        for command, _ in steps(block)
+        if "dichotomies " in command
     }
     assert shown >= {"fit", "predict", "evaluate", "report", "compare", "show"}
     assert shown <= set(COMMANDS)

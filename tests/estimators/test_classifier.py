@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.sparse import coo_array, csc_array, csr_array
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, SGDClassifier
@@ -454,3 +455,17 @@ def test_a_subclass_may_have_a_constructor_with_fewer_parameters(iris):
 def test_an_unknown_parameter_is_refused_in_the_name_of_the_class():
     with pytest.raises(TypeError, match=r"NestedDichotomyClassifier.*'ensemble'"):
         NestedDichotomyClassifier(ensemble=True)
+
+
+def test_failures_of_linear_algebra_are_sentences_and_leave_what_was_fitted(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    clf = NestedDichotomyClassifier(GaussianNB(), random_state=0).fit(X, y)
+
+    def fail(*_):
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+
+    monkeypatch.setattr("dichotomies.estimators.base.train", fail)
+    with pytest.raises(ValueError, match="scale them, as StandardScaler does") as caught:
+        clf.fit(X * 1e50, y)
+    assert not isinstance(caught.value, np.linalg.LinAlgError)
+    assert clf.score(X, y) > 0.9

@@ -180,6 +180,20 @@ def test_every_learner_is_searched_exactly(name, internal):
             assert best.is_searched.all()
     with compiling_always():
         _assert_sorted_alike(clf, rows, 4, clf.predict_top_k(rows, 4, search="exact"))
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_many_rows_are_searched_unless_the_first_are_flat(monkeypatch, flat):
+    X, y = _problem()
+    clf = Uncalibrated(MultinomialNB(), "class-balanced", random_state=0).fit(X, y)
+    monkeypatch.setattr("dichotomies.inference.search.TreeSearch.pays", lambda *_: True)
+    _set_cost(monkeypatch, 6)
+    rows = np.tile(30 * X, (9, 1))[:600]
+    if flat:
+        rows[:32] = 0.0
+    best = clf.predict_top_k(rows, 1)
+    assert best.is_searched.any() == (not flat)
+    _assert_sorted_alike(clf, rows, 1, best)
     assert (clf.predict_top_k(rows, 1, search="exact").n_visits < clf.tree_.n_nodes).any()
 
 
@@ -208,12 +222,17 @@ def test_every_external_calibration_is_answered_exactly_or_in_full(external):
         assert (best.n_visits[~best.is_searched] == clf.tree_.n_nodes).all()
 
 
+def _set_cost(monkeypatch, cost):
+    costs = dict.fromkeys(("sparse", "dense", "wave"), cost)
+    monkeypatch.setattr("dichotomies.inference.search._COST_OF_VISIT", costs)
+
+
 def test_large_trees_are_searched_and_small_ones_are_not(monkeypatch):
     X, y = _problem()
     clf = Uncalibrated(MultinomialNB(), "class-balanced", random_state=0).fit(csr_array(X), y)
     assert not clf.predict_top_k(csr_array(X[:9]), 1).is_searched.any()
     expected = clf.predict(X)
-    monkeypatch.setattr("dichotomies.inference.search._COST_OF_VISIT", 0)
+    _set_cost(monkeypatch, 0)
     assert clf.predict_top_k(csr_array(X[:9]), 1).is_searched.all()
     assert np.array_equal(clf.predict(X), expected)
     above = clf.predict_above(X, 0.05)
@@ -252,7 +271,7 @@ def test_flat_distributions_are_given_up_and_computed_in_full(monkeypatch):
     X, y = _problem()
     clf = Uncalibrated(MultinomialNB(), "class-balanced", random_state=0).fit(X, y)
     monkeypatch.setattr("dichotomies.inference.search.TreeSearch.pays", lambda *_: True)
-    monkeypatch.setattr("dichotomies.inference.search._COST_OF_VISIT", 3)
+    _set_cost(monkeypatch, 6)
     nothing = np.zeros_like(X[:20])  # no word: as probable as the classes are frequent
     rows = np.vstack([nothing, X[:20]])
     best = clf.predict_top_k(rows, 5)

@@ -1,5 +1,7 @@
 """Prediction sets hold their coverage; tree answers are as deep as the evidence."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -51,7 +53,7 @@ def test_sets_hold_the_true_class_as_often_as_asked(fitted, score, coverage):
 def test_least_ambiguous_sets_are_the_classes_above_their_thresholds(fitted, by):
     X, _ = _rows(np.random.default_rng(3), 500)
     sets = fitted.predict_set(X, 0.9, by=by)
-    thresholds = fitted.conformal_.thresholds(Score(), 0.9, by, N_CLASSES)
+    thresholds = fitted.conformal_.thresholds(Score(), 0.9, by, N_CLASSES, fitted.class_count_)
     log_proba = fitted.predict_log_proba(X)
     for labels, row in zip(sets, log_proba, strict=True):
         assert set(labels) == set(np.flatnonzero(-row <= thresholds)) | {row.argmax()}
@@ -65,6 +67,34 @@ def test_thresholds_of_each_class_cover_each_class(fitted):
     for c in range(N_CLASSES):
         n_own = (fitted.conformal_.codes == c).sum()
         assert _within_chance(held[y == c].sum(), (y == c).sum(), 0.8, n_own)
+
+
+def test_rare_and_frequent_classes_are_covered_alike():
+    """Rows of rare classes have higher scores here, as they have in practice."""
+    rng = np.random.default_rng(0)
+    count = np.repeat([1, 5, 50], 200)
+    frequency = np.repeat([1.0, 3.0, 10.0], 200) / 2800
+
+    def rows(n):
+        codes = rng.choice(600, n, p=frequency)
+        log_proba, none = -rng.exponential(5 / np.log1p(count[codes])), np.zeros(n)
+        return ConformalRows(codes, log_proba, none, codes, none, none)
+
+    calibration, test = rows(3000), rows(20_000)
+    thresholds = calibration.thresholds(Score(), 0.8, "frequency", 600, count)
+    assert all(len(np.unique(thresholds[count == each])) == 1 for each in np.unique(count))
+    held = -test.log_proba <= thresholds[test.codes]
+    for each in np.unique(count):
+        mine = count[test.codes] == each
+        n_own = (count[calibration.codes] == each).sum()
+        assert _within_chance(held[mine].sum(), mine.sum(), 0.8, n_own)
+
+
+def test_models_of_earlier_versions_do_not_know_frequencies(fitted):
+    old = copy(fitted)
+    del old.class_count_
+    with pytest.raises(ValueError, match="class_count_"):
+        old.predict_set(_rows(np.random.default_rng(3), 5)[0], 0.9, by="frequency")
 
 
 def test_classes_with_too_few_rows_share_a_threshold():

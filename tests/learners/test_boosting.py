@@ -257,6 +257,14 @@ def test_all_nodes_together_are_one_clone_per_node(digits, rng, estimator, dtype
 
 
 @ALL
+def test_nodes_on_the_path_of_a_rows_own_class_are_those_of_clones_whatever_the_values(rng, estimator):
+    X = rng.normal(size=(240, 6))
+    y = np.digitize(X[:, 0] + X[:, 1] ** 2 + rng.normal(0, 0.5, size=240), [0.0, 0.7, 1.5])
+    own = [clf.predict_proba(X)[np.arange(240), y] for clf in both(estimator, X, y)]
+    assert_allclose(*own, rtol=1e-12)
+
+
+@ALL
 def test_models_of_folds_are_those_of_clones(digits, estimator):
     X, y = (
         np.round(2 * digits[0][:300]),

@@ -205,7 +205,7 @@ def test_out_of_fold_scores_are_those_of_the_members(table):
 
 def test_stopping_early_keeps_the_trees_that_lower_the_loss_of_rows_held_out(rng):
     X = rng.normal(size=(900, 8))
-    y = rng.random(900) < 1 / (1 + np.exp(-X[:, 0]))
+    y = rng.random(900) < 1 / (1 + np.exp(-3 * X[:, 0]))
     given = {"n_estimators": 150, "learning_rate": 0.3, "max_leaf_nodes": 31}
     stopped, full = (
         HistGradientBoostClassifier(**given, early_stopping=early).fit(X[:300], y[:300])

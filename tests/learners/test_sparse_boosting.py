@@ -78,6 +78,14 @@ def test_order_of_entries_and_duplicates_do_not_matter():
     np.testing.assert_array_equal(booster.fit(shuffled, y > 2).predict_proba(shuffled), expected)
 
 
+def test_rows_without_any_entry_are_those_of_zeros():
+    X, y = np.zeros((9, 2)), [0, 1, 2] * 3
+    booster = HistGradientBoostClassifier(n_estimators=3)
+    clf = NestedDichotomyClassifier(booster, "random", internal_calibration=None, external_calibration=None)
+    expected = clf.set_params(random_state=0).fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(clf.fit(csr_matrix(X), y).predict_proba(csr_matrix(X)), expected)
+
+
 def test_many_features_fit_in_little_memory():
     n_features = 2_000_000  # dense, a row would have 16 MB
     rng = np.random.default_rng(4)

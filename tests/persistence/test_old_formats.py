@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits, load_iris
 
 from dichotomies import load
 from dichotomies.persistence import container
+from tests.persistence.models import rows_for
 
 FILES = Path(__file__).parent / "format_1"
 
@@ -60,3 +61,23 @@ def test_boosted_trees_with_thresholds_predict_what_they_did_and_are_saved_anew(
 def test_boosting_limited_by_depth_stays_so():
     estimator = load(BOOSTING / "boosting_gradient.model").estimator
     assert (estimator.max_depth, estimator.max_leaf_nodes, estimator.max_tree_features) == (3, None, 1.0)
+
+
+VERSIONS = sorted(Path(__file__).parent.glob("version_*"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for folder in VERSIONS for path in sorted(folder.glob("*.model"))],
+    ids=lambda path: path.stem,
+)
+def test_models_of_each_version_predict_what_they_did(path, tmp_path):
+    """Written by ``python -m tests.persistence.keep``."""
+    X = rows_for(path.stem)[0][::10]
+    fitted = load(path)
+    expected = np.load(path.parent / "predictions.npz")[path.stem]
+    np.testing.assert_allclose(fitted.predict_proba(X), expected, rtol=1e-7, atol=1e-12)
+    if path.stem == "prediction sets":
+        assert all(len(labels) for labels in fitted.predict_set(X, 0.9))
+    fitted.save(tmp_path / "new.model")
+    np.testing.assert_array_equal(load(tmp_path / "new.model").predict_proba(X), fitted.predict_proba(X))

@@ -2,11 +2,12 @@
 
 import re
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from scipy.stats import false_discovery_control, norm
+from scipy.stats import binom, false_discovery_control
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -15,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies import NestedDichotomyClassifier
 from dichotomies.diagnostics import class_calibration
-from dichotomies.report import make, summary
+from dichotomies.report import listings, make, summary
 from tests.report.conftest import CREATED, fitted
 
 
@@ -76,16 +77,25 @@ def test_answers_from_a_confidence_on_are_counted(digits_clf, digits_report, pro
 def test_verdicts_on_classes_control_false_discoveries(digits_clf, digits_report):
     clf, X, y = digits_clf
     found = class_calibration(clf, X, y)
-    z = np.abs(found.confidence - found.precision) / np.sqrt(
-        found.confidence * (1 - found.confidence) / found.answered
-    )
-    significant = false_discovery_control(2 * norm.sf(z)) <= 0.05
+    right, law = found.answered * found.precision, binom(found.answered, found.confidence)
+    tail = np.minimum(law.cdf(np.round(right)), law.sf(np.round(right) - 1))
+    significant = false_discovery_control(np.minimum(2 * tail, 1)) <= 0.05
     expected = set(found.classes[significant & (found.excess > 0)].astype(str).tolist())
     shown = {row["name"] for row in digits_report.content["classes"] if row["kind"] != "fine"}
     assert shown == expected
     outside = int((found.excess > 0).sum())
     text = digits_report.content["classes_text"]
     assert numbers_in(text)[:3] == [outside, 10, 0.5]
+
+
+def test_calibrated_classes_with_few_predictions_are_within_chance():
+    rng = np.random.default_rng(0)
+    confidence, answered = rng.uniform(0.02, 0.3, 3000), rng.integers(1, 6, 3000).astype(float)
+    precision = rng.binomial(answered.astype(int), confidence) / answered
+    classes = SimpleNamespace(
+        answered=answered, confidence=confidence, precision=precision, excess=np.ones(3000)
+    )
+    assert listings._beyond_chance(SimpleNamespace(classes=classes)).sum() <= 1
 
 
 def test_bands_hold_every_row_once(digits_report):

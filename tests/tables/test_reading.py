@@ -197,3 +197,11 @@ def test_svmlight_can_have_more_features_than_occur(file_of):
 def test_svmlight_labels_are_numbers_only_where_nothing_is_lost(token, label, file_of):
     table = file_of(f"# a comment\n\n{token}\tqid:3 1:0.5 # another\n", "t.svm").read(Columns(label="label"))
     assert table.labels.tolist() == [label]
+
+
+def test_numbers_with_words_among_them_are_left_out_with_the_word(file_of):
+    lines = [f"{i / 7:.3f},{i % 3},{'ab'[i % 2]}" for i in range(40)] + ["k.A.,1,a", "k.A.,2,b"]
+    table = file_of("weight,size,y\n" + "\n".join(lines) + "\n")
+    columns = table.with_roles(Columns(label="y"))
+    assert columns.features == ("size",)
+    assert "numbers, but for words such as 'k.A.'" in columns.found[0].remark

@@ -32,6 +32,8 @@ def dispatcher(kernel: Kernel[Any, Any], *, is_inner: bool = False) -> Callable[
         overload(function, **options)(implementation)
     options = _options(kernel.fastmath) | {"no_cpython_wrapper": is_inner, "no_cfunc_wrapper": True}
     options["forceinline"] = is_inner and kernel.is_copied
+    if kernel.borrows:  # otherwise as in the kernel that calls it
+        options["_nrt"] = False
     made: Any = numba.njit(**options)(kernel.function)
     made._cache = KernelCache(kernel.function, is_inner, lambda: _announce(kernel))
     made.get_call_template = partial(_call_template, made)

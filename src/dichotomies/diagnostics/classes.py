@@ -65,7 +65,7 @@ class ClassCalibration:
         return np.nan_to_num(np.maximum(np.maximum(below, above), 0.0))
 
     def worst(self, top: int = 20) -> DiagnosticTable:
-        """Classes with the largest `excess`, then those with the widest gap."""
+        """The `top` classes with the largest `excess`, then those with the widest gap."""
         gap = np.nan_to_num(np.abs(self.confidence - self.precision))
         order = np.lexsort((-gap, -self.excess))[:top]
         return DiagnosticTable({name: column[order] for name, column in self.to_table().columns.items()})

@@ -20,6 +20,11 @@ _SHOWN_ROWS = 20
 class DiagnosticTable:
     """Named columns of equal length.
 
+    Parameters
+    ----------
+    columns : mapping of str to array
+        The columns by name.
+
     Examples
     --------
     >>> from dichotomies.diagnostics import DiagnosticTable
@@ -51,7 +56,7 @@ class DiagnosticTable:
             yield dict(zip(self.columns, row, strict=True))
 
     def top(self, n: int, by: str) -> DiagnosticTable:
-        """Return the `n` rows with the largest values of a column, largest first."""
+        """Return the `n` rows with the largest values of the column `by`, largest first."""
         order = np.argsort(-self[by], kind="stable")[:n]
         return DiagnosticTable({name: column[order] for name, column in self.columns.items()})
 

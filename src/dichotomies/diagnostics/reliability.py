@@ -78,7 +78,7 @@ class Reliability:
         return _ratio(self.score.sum(axis=-1), self.count.sum(axis=-1))
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Wilson confidence interval of `observed`; NaN for empty bins."""
+        """Wilson confidence interval of `observed` with confidence `level`; NaN for empty bins."""
         return wilson_interval(self.hit, self.count, level)
 
     def to_table(self) -> DiagnosticTable:

@@ -157,17 +157,17 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return getattr(self, "estimator_", self.estimator)
 
     def predict_log_proba(self, X: Matrix) -> FloatArray:
-        """Logarithms of the calibrated class probabilities, columns in the order of `classes_`."""
+        """Logarithms of the calibrated class probabilities of `X`, columns in the order of `classes_`."""
         check_is_fitted(self, "calibrator_")
         return self.calibrator_.predict_log_proba(self._uncalibrated(X))
 
     def predict_proba(self, X: Matrix) -> FloatArray:
-        """Calibrated class probabilities, columns in the order of `classes_`."""
+        """Calibrated class probabilities of `X`, columns in the order of `classes_`."""
         log_proba = self.predict_log_proba(X)
         return np.exp(log_proba, out=log_proba)
 
     def predict(self, X: Matrix) -> LabelArray:
-        """Predict the most probable class of each row, after calibration."""
+        """Predict the most probable class of each row of `X`, after calibration."""
         check_is_fitted(self, "calibrator_")
         labels: LabelArray = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
         return labels

@@ -32,6 +32,8 @@ class NestedDichotomyEnsemble(EnsembleParameters, DichotomyEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
+    class_count_ : ndarray of shape (n_classes,)
+        Number of training rows of each class.
     trees_ : list of ClassTree
         The trees over `classes_`.
     n_different_nodes_ : int
@@ -55,7 +57,7 @@ class NestedDichotomyEnsemble(EnsembleParameters, DichotomyEstimator):
         Out-of-fold NLL of every candidate for it, by name.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen during fit, where `X` was a data frame with such names.
 
     References

@@ -181,9 +181,10 @@ class PartialAnswers:
             "least-ambiguous" has the smallest sets: all classes above one probability. "adaptive" has larger
             sets for harder rows: the most probable classes up to a total probability; "regularised" adds a
             penalty for every class after the fifth, which keeps the largest sets smaller.
-        by : {"all", "class", "cluster"}, default="all"
+        by : {"all", "class", "cluster", "frequency"}, default="all"
             Rows that thresholds are computed from: all; those of each class, so that every class with enough
-            rows is covered; or those of classes with similar scores, for long tails.
+            rows is covered; those of classes with similar scores; or those of classes with about as many
+            training rows, so that rare classes are covered as often as frequent ones.
         allow_empty : bool, default=False
             Leave sets empty where no class is within its threshold. Otherwise the most probable class is in
             every set, and the coverage is higher than asked for where that class alone is right more often.
@@ -201,7 +202,10 @@ class PartialAnswers:
         if by not in GROUPS:
             raise ValueError(f"by must be one of {GROUPS}, got {by!r}.")
         X, kind = self.validated_rows(X), Score(score)
-        thresholds = self.conformal_.thresholds(kind, coverage, by, len(self.classes_))
+        if by == "frequency" and not hasattr(self, "class_count_"):
+            raise ValueError("by='frequency' needs class_count_, which models of earlier versions lack.")
+        count = getattr(self, "class_count_", None)
+        thresholds = self.conformal_.thresholds(kind, coverage, by, len(self.classes_), count)
         found = sets(self.model_, X, kind, thresholds, allow_empty=allow_empty, n_jobs=self.n_jobs)
         return [self.classes_[codes] for codes in found]
 

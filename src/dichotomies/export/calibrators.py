@@ -13,7 +13,7 @@ from dichotomies.calibrators.multiclass.bias_temperature import BiasTemperatureS
 from dichotomies.calibrators.multiclass.isotonic import IsotonicOneVsRest
 from dichotomies.calibrators.multiclass.matrix import DirichletCalibration, MatrixScaling
 from dichotomies.calibrators.multiclass.temperature import TemperatureScaling
-from dichotomies.calibrators.multiclass.vector import VectorScaling, VectorScalingML
+from dichotomies.calibrators.multiclass.vector import OddsScaling, VectorScaling, VectorScalingML
 from dichotomies.export.graph import Graph
 from dichotomies.export.interpolation import lines, piecewise
 
@@ -53,11 +53,19 @@ def _(calibrator: BiasTemperatureScaling, graph: Graph, x: str) -> str:
 @scores.register(VectorScaling)
 @scores.register(VectorScalingML)
 def _(calibrator: Any, graph: Graph, x: str) -> str:
-    if hasattr(calibrator, "floor_"):
-        x = graph.apply("Max", x, calibrator.floor_)
     if calibrator.on == "log_odds":
         x = _log_odds(graph, x, calibrator.n_classes_)
     return graph.apply("Add", graph.apply("Mul", x, calibrator.scale_), calibrator.bias_)
+
+
+@scores.register
+def _(calibrator: OddsScaling, graph: Graph, x: str) -> str:
+    odds = _log_odds(graph, graph.apply("Max", x, calibrator.floor_), calibrator.n_classes_)
+    scaled = graph.apply("Add", graph.apply("Mul", odds, calibrator.scale_), calibrator.bias_)
+    log_proba = graph.apply("LogSoftmax", scaled, axis=1)
+    exponent, sharpness = calibrator.bend
+    sharpened = graph.apply("Mul", graph.apply("Exp", log_proba), sharpness)
+    return graph.apply("Add", graph.apply("Mul", log_proba, exponent), sharpened)
 
 
 def _log_odds(graph: Graph, x: str, n_classes: int) -> str:

@@ -64,7 +64,7 @@ def top_k(
     Of equally probable classes the one with the lower code comes first.
     """
     out = TopK.empty(X.shape[0], k)
-    way = _way(model, search, k, X.shape[0])
+    way = _way(model, search, k, X)
 
     def answer(rows: slice) -> None:
         places, few = np.arange(X.shape[0])[rows], _take(X, rows)
@@ -74,7 +74,7 @@ def top_k(
             options: dict[str, dict[str, Any]] = {
                 "beam": {"width": width},
                 "greedy": {"width": k},
-                "auto": {"most": way.most_visits},
+                "auto": {"most": way.most_visits(X)},
             }
             places = places[~_searched(way, few, out, rows, **options.get(search, {}))]
         if len(places):
@@ -89,13 +89,13 @@ def _take(X: Matrix, rows: slice) -> Matrix:
     return X if rows == slice(0, X.shape[0]) else X[rows]
 
 
-def _way(model: FittedForest, search: str, k: int, n_rows: int) -> TreeSearch | ForestSearch | None:
+def _way(model: FittedForest, search: str, k: int, X: Matrix) -> TreeSearch | ForestSearch | None:
     """The search to use; None for the whole distribution."""
     if search not in SEARCHES:
         raise ValueError(f"search must be one of {SEARCHES}, got {search!r}.")
     if search == "auto":
         way = model.search
-        return way if way is not None and not way.needs_sum and way.pays(k, n_rows) else None
+        return way if way is not None and not way.needs_sum and way.is_worthwhile(X, k) else None
     if search in ("beam", "greedy") and (not isinstance(model.search, TreeSearch) or model.search.needs_sum):
         raise ValueError(
             f"search={search!r} needs one tree whose probabilities need no sum over all classes: set "
@@ -147,7 +147,7 @@ def _whole(model: FittedForest, X: Matrix, out: TopK, places: IntArray) -> None:
 def above(model: FittedForest, X: Matrix, threshold: float, n_jobs: int | None = None) -> csr_array:
     """Find all classes whose probability is at least `threshold`; see `DichotomyEstimator.predict_above`."""
     most = min(model.n_classes, int(1 / threshold) + 1)  # more cannot be so probable
-    search = _way(model, "auto", most, X.shape[0])
+    search = _way(model, "auto", most, X)
     parts: dict[int, tuple[IntArray, IntArray, FloatArray]] = {}
 
     def answer(rows: slice) -> None:
@@ -172,7 +172,7 @@ def above(model: FittedForest, X: Matrix, threshold: float, n_jobs: int | None =
 def proba_of(model: FittedForest, X: Matrix, codes: IntArray, n_jobs: int | None = None) -> FloatArray:
     """Probabilities of given classes (n_rows, m) of each row; see `DichotomyEstimator.proba_of`."""
     out = np.empty(codes.shape)
-    search = _way(model, "auto", codes.shape[1], X.shape[0])
+    search = _way(model, "auto", codes.shape[1], X)
 
     def answer(rows: slice) -> None:
         if search is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from dichotomies._kernels.search.sparse import best_first_sparse
 from dichotomies._kernels.search.visits import Maps, SearchedTree, none_reached
 from dichotomies.calibrators.binary import ScoreMaps
 from dichotomies.inference.scorers import CalibratedScorer
+from dichotomies.learners.weights import SparseWeights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +32,14 @@ if TYPE_CHECKING:
 def is_compiled(scorer: Any) -> bool:
     """Test whether the compiled loop can score such nodes."""
     return hasattr(_uncalibrated(scorer), "search_nodes")
+
+
+def compiled_way(scorer: Any, X: Matrix) -> str | None:
+    """Way in which the compiled loop scores such rows: "dense" or "sparse"; None if it cannot."""
+    if not is_compiled(scorer):
+        return None
+    is_sparse = isinstance(_uncalibrated(scorer), SparseWeights)
+    return "sparse" if is_sparse else "dense" if isinstance(X, np.ndarray) else None
 
 
 def _uncalibrated(scorer: Any) -> Any:
@@ -88,9 +98,17 @@ class CompiledSearch:
         if not isinstance(nodes, SparseNodes):
             return empty_room(0, 0)
         _, indices, indptr = rows
-        size = np.diff(nodes.offsets)[indices].astype(np.intp)  # entries of each feature of each row
-        total = np.concatenate([[0], np.cumsum(size)])
+        n_entries = self._n_entries[indices]
+        if len(indptr) == 2:  # a service's request
+            return empty_room(len(self.tree.left), int(n_entries.sum()))
+        total = np.concatenate([[0], np.cumsum(n_entries)])
         return empty_room(len(self.tree.left), int(np.diff(total[indptr]).max(initial=0)))
+
+    @cached_property
+    def _n_entries(self) -> IntArray:
+        """Number of entries of each feature."""
+        n_entries: IntArray = np.diff(self.tree.nodes.offsets).astype(np.intp)
+        return n_entries
 
 
 def _way(kernel: Any, n_rows: int, n_visits: int) -> Callable[..., None]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from dichotomies._common.blas import FORK_GATE
+from dichotomies._common.memory import LIMIT, written
 from dichotomies._common.parallel import row_slices, rows_within, run
 from dichotomies._common.progress import SHOWS_ANSWERS, Progress
 from dichotomies._kernels.compile import canonical, is_small
@@ -28,6 +30,9 @@ _CACHED_BYTES = 128 * 2**10
 #: Chunks are multiples of this many rows, so that BLAS meets every row at the same place of its blocks.
 _ALIGNMENT = 64
 _MAX_ROWS = 8192
+
+#: Arrays of a chunk's size that are held at a time at most, by searches and prediction sets.
+_ARRAYS = 10
 
 
 def class_log_proba(tree: ClassTree, log_odds: FloatArray, out: FloatArray | None = None) -> FloatArray:
@@ -76,9 +81,31 @@ def _log_likelier(log_odds: FloatArray) -> FloatArray:
     return np.negative(result, out=result)
 
 
-def chunk_rows(width: int) -> int:
-    """Rows per chunk so that what is held of them fits into `CHUNK_BYTES`; depends on the model alone."""
-    return rows_within(CHUNK_BYTES, width, multiple_of=_ALIGNMENT, at_most=_MAX_ROWS)
+def chunk_rows(width: int, n_workers: int = 1) -> int:
+    """Rows per chunk so that `width` numbers of each fit into `CHUNK_BYTES`, and into the call's limit."""
+    limit = LIMIT.get()
+    most = CHUNK_BYTES if limit is None else min(CHUNK_BYTES, limit // (_ARRAYS * n_workers))
+    return rows_within(most, width, multiple_of=_ALIGNMENT, at_most=_MAX_ROWS)
+
+
+def bytes_of_chunk(width: int) -> int:
+    """Memory that the smallest chunk takes, with all intermediate results."""
+    return _ARRAYS * 8 * width * _ALIGNMENT
+
+
+def _within_limit(width: int, n_jobs: int | None) -> tuple[int, int | None]:
+    """Rows of a chunk and number of workers that stay within the limit of the call."""
+    limit = LIMIT.get()
+    if limit is None:
+        return chunk_rows(width), n_jobs
+    least = bytes_of_chunk(width)
+    if least > limit:
+        raise ValueError(
+            f"max_memory leaves {written(limit)} for predictions, but chunks of {_ALIGNMENT} rows, the "
+            f"smallest there are, take {written(least)} with this model: allow more."
+        )
+    n_workers = min(effective_n_jobs(n_jobs), limit // least)
+    return chunk_rows(width, n_workers), n_workers
 
 
 def in_chunks(width: int, n_rows: int, work: Callable[[slice], None], n_jobs: int | None = None) -> None:
@@ -90,7 +117,8 @@ def in_chunks(width: int, n_rows: int, work: Callable[[slice], None], n_jobs: in
         with FORK_GATE:
             work(slice(0, 1))
     else:
-        chunks = [(rows,) for rows in row_slices(n_rows, chunk_rows(width))]
+        step, n_jobs = _within_limit(width, n_jobs)
+        chunks = [(rows,) for rows in row_slices(n_rows, step)]
         progress = Progress("predict", patience=2.0) if SHOWS_ANSWERS.get() else None
         run(work, chunks, n_jobs=n_jobs, shared_memory=True, progress=progress)
 

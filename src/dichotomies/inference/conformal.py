@@ -27,6 +27,9 @@ _DIGITS = 1e6
 #: Calibration rows for each cluster of classes, at least.
 _ROWS_PER_CLUSTER = 150
 
+#: Groups of classes by their frequency, at most.
+_MOST_FREQUENCIES = 10
+
 
 @savable(
     "conformal-rows",
@@ -77,20 +80,29 @@ class ConformalRows:
         """Scores of the true classes."""
         return score(self.log_proba, self.mass_above, self.rank, self.share)
 
-    def thresholds(self, score: Score, coverage: float, by: str, n_classes: int) -> FloatArray:
+    def thresholds(
+        self, score: Score, coverage: float, by: str, n_classes: int, class_count: IntArray | None = None
+    ) -> FloatArray:
         """Threshold of each class (n_classes,).
 
         Parameters
         ----------
-        by : {"all", "class", "cluster"}
+        by : {"all", "class", "cluster", "frequency"}
             Rows that a class's threshold is computed from: all; its own where they are enough for it to be
-            finite, otherwise those of all classes that have too few; or those of classes with similar scores.
+            finite, otherwise those of all classes that have too few; those of classes with similar scores;
+            or those of classes with about as many training rows.
+        class_count : (n_classes,), optional
+            Number of training rows of each class, for "frequency".
         """
         scores = self.scores(score)
         everyone = np.full(n_classes, quantile(scores, coverage))
         if by == "all":
             return everyone
-        group = np.arange(n_classes) if by == "class" else self._clusters(scores, coverage, n_classes)
+        if by == "frequency":
+            assert class_count is not None
+            group = self._frequencies(class_count)
+        else:
+            group = np.arange(n_classes) if by == "class" else self._clusters(scores, coverage, n_classes)
         order = np.argsort(group[self.codes], kind="stable")
         sizes = np.bincount(group[self.codes], minlength=n_classes)
         parts = np.split(scores[order], np.cumsum(sizes)[:-1])
@@ -114,6 +126,15 @@ class ConformalRows:
         means = KMeans(n_clusters, n_init=3, random_state=0).fit(points, sample_weight=np.sqrt(sizes[many]))
         group[many] = 1 + means.labels_
         return group
+
+    def _frequencies(self, class_count: IntArray) -> IntArray:
+        """Group of each class by its number of training rows, with about as many rows in each group."""
+        _, which = np.unique(class_count, return_inverse=True)
+        n_rows = np.bincount(which[self.codes], minlength=int(which.max()) + 1)  # by number of training rows
+        n_groups = max(1, min(len(self.codes) // _ROWS_PER_CLUSTER, _MOST_FREQUENCIES))
+        middle = np.cumsum(n_rows) - n_rows / 2
+        group = np.minimum(middle * n_groups / max(len(self.codes), 1), n_groups - 1).astype(np.intp)
+        return np.asarray(group[which])
 
     def node_threshold(self, coverage: float) -> float:
         """Probability that nodes must exceed for the deepest such node to hold the true class as often."""
@@ -192,4 +213,4 @@ class Score:
 
 
 #: Kinds of scores, and rows that thresholds are computed from.
-SCORES, GROUPS = ("least-ambiguous", "adaptive", "regularised"), ("all", "class", "cluster")
+SCORES, GROUPS = ("least-ambiguous", "adaptive", "regularised"), ("all", "class", "cluster", "frequency")

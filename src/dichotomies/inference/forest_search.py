@@ -19,7 +19,7 @@ from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.search.candidates import find_candidates
 from dichotomies.calibrators.multiclass import LOWEST
 from dichotomies.inference.scorers import some_nodes
-from dichotomies.inference.search import Certified, Found, TreeSearch
+from dichotomies.inference.search import Certified, Found, Search, TreeSearch
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray, Matrix
@@ -46,7 +46,7 @@ class _Named(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ForestSearch:
+class ForestSearch(Search):
     """Search of several trees.
 
     Attributes
@@ -99,11 +99,12 @@ class ForestSearch:
         """True if probabilities need a sum over all classes."""
         return self.is_calibrated or self.is_geometric
 
-    def pays(self, k: int, n_rows: int) -> bool:
+    def pays(self, k: int, X: Matrix) -> bool:
         """Decide by sizes whether searching for `k` classes takes less time than evaluating every node."""
-        return all(tree.pays((1 + _EVALUATED) * k + _MORE, n_rows) for tree in self.trees)
+        return all(tree.pays((1 + _EVALUATED) * k + _MORE, X) for tree in self.trees)
 
-    most_visits = None
+    def most_visits(self, X: Matrix) -> None:
+        """No search is given up."""
 
     def best(self, X: Matrix, k: int, least: float = -np.inf, most: int | None = None) -> Found:  # noqa: ARG002
         """Find the `k` highest ranking classes, or those of rank `least` and above if they are fewer.

@@ -8,6 +8,7 @@ of the nodes not looked into (`TreeSearch.certified`).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +19,7 @@ from scipy.special import log_expit, logsumexp
 from dichotomies._kernels.search.best_first import Ranking
 from dichotomies._kernels.search.paths import Paths
 from dichotomies.calibrators.multiclass import LOWEST
-from dichotomies.inference.compiled_search import CompiledSearch, is_compiled
+from dichotomies.inference.compiled_search import CompiledSearch, compiled_way, is_compiled
 from dichotomies.inference.frontier import Frontier
 
 if TYPE_CHECKING:
@@ -27,8 +28,14 @@ if TYPE_CHECKING:
     from dichotomies.learners import Scorer
     from dichotomies.tree import ClassTree
 
-#: Time of a visit in units of a node's part in evaluating all of them; see benchmarks/search.py.
-_COST_OF_VISIT = 15
+#: Time of a visit in units of a node's part in evaluating all of them, see benchmarks/search.py: of a row in
+#: compiled code, with sparse and with dense weights, and of a wave. Dense nodes are mostly naive Bayes, whose
+#: confidence makes searches shorter than expected; that is why the number is half of what is measured.
+_COST_OF_VISIT = {"sparse": 15.0, "dense": 5.0, "wave": 50.0}
+
+#: A search is tried on so many rows first, if there are this many times more; it is given up for all of them
+#: where it is given up for this share of the few.
+_TRIED, _MANY_TIMES, _MOST_LOST = 32, 16, 0.25
 
 #: A search for certified probabilities is given up where a row has visited this part of the nodes.
 _MOST_VISITED = 0.25
@@ -70,8 +77,35 @@ class Certified(NamedTuple):
     is_certain: BoolArray
 
 
+class Search(ABC):
+    """Search of one tree or several."""
+
+    @abstractmethod
+    def pays(self, k: int, X: Matrix) -> bool:
+        """Decide by sizes whether searching for `k` classes takes less time than evaluating every node."""
+
+    @abstractmethod
+    def most_visits(self, X: Matrix) -> int | None:
+        """Visits of a row after which its search is given up; None if it never is."""
+
+    @abstractmethod
+    def best(self, X: Matrix, k: int, least: float = -np.inf, most: int | None = None) -> Found:
+        """Find the `k` highest ranking classes, or those of rank `least` and above if they are fewer."""
+
+    def is_worthwhile(self, X: Matrix, k: int) -> bool:
+        """Decide whether to search for `k` classes: by sizes and, of many rows, by the visits of a few.
+
+        Sizes do not say how flat the distributions of the rows are.
+        """
+        most = self.most_visits(X)
+        if not self.pays(k, X) or most is None or X.shape[0] < _MANY_TIMES * _TRIED:
+            return self.pays(k, X)
+        lost = self.best(X[:_TRIED], k, most=most).codes[:, -1] < 0
+        return bool(lost.mean() <= _MOST_LOST)
+
+
 @dataclass(frozen=True, eq=False)
-class TreeSearch:
+class TreeSearch(Search):
     """Search of one tree.
 
     Attributes
@@ -120,16 +154,17 @@ class TreeSearch:
         """True if probabilities need a sum over all classes."""
         return self.ranking.floor > -np.inf
 
-    def pays(self, k: int, n_rows: int) -> bool:
+    def pays(self, k: int, X: Matrix) -> bool:
         """Decide by sizes whether searching for `k` classes takes less time than evaluating every node."""
-        n_visits = (k + 2) * self.tree.mean_depth
-        cost = _COST_OF_VISIT if is_compiled(self.scorer) else _COST_OF_VISIT * n_rows
-        return cost * n_visits < self.tree.n_nodes
+        return self._cost_of_visit(X) * (k + 1) * self.tree.mean_depth < self.tree.n_nodes
 
-    @property
-    def most_visits(self) -> int:
-        """Visits that take as long as evaluating every node."""
-        return self.tree.n_nodes // max(_COST_OF_VISIT, 1)
+    def most_visits(self, X: Matrix) -> int:
+        """Visits of a row after which its search is given up."""
+        return int(2 * self.tree.n_nodes / max(self._cost_of_visit(X), 1.0))
+
+    def _cost_of_visit(self, X: Matrix) -> float:
+        way = compiled_way(self.scorer, X)
+        return _COST_OF_VISIT["wave"] * X.shape[0] if way is None else _COST_OF_VISIT[way]
 
     def log_proba_of(self, X: Matrix, codes: IntArray) -> tuple[FloatArray, IntArray]:
         """Log-probabilities of given classes (n_rows, m) by the nodes on their paths, and visits of each row.

@@ -34,7 +34,7 @@ class Scorer(Protocol):
     """Log-odds at the nodes of a tree."""
 
     def log_odds(self, X: Matrix) -> FloatArray:
-        """Log-odds of going left for each row at each node, shape (n_rows, n_nodes), a fresh array."""
+        """Log-odds of going left for each row of `X` at each node, shape (n_rows, n_nodes), a fresh array."""
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``, shape (n_pairs,)."""
@@ -100,6 +100,9 @@ class Learner(ABC):
     #: scikit-learn are saved by their parameters; classes derived from them are left to the clones.
     trains: ClassVar[Mapping[str, type]] = {}
 
+    #: True if it is taken only where it is named.
+    only_by_name = False
+
     #: True if scores are log-odds; False if they are of any scale.
     gives_probabilities = True
 
@@ -109,18 +112,21 @@ class Learner(ABC):
     #: True if a node's model does not depend on the rest of the tree.
     nodes_are_independent = True
 
+    #: True if rows may be weighted.
+    takes_weight = True
+
     #: True if training takes microseconds per row and node, so that comparing several trees is cheap.
     is_quick = False
 
     def __init_subclass__(cls) -> None:
-        for kind in cls.trains.values():
+        for kind in cls.__dict__.get("trains", {}).values():  # those inherited are declared already
             if kind.__module__.startswith("sklearn."):
                 savable(f"sklearn/{kind.__name__}", Parameters())(kind)
 
     @classmethod
     @abstractmethod
     def recognise(cls, estimator: Any) -> Self:
-        """Return a learner that trains nodes as this estimator would, which is of a class in `trains`.
+        """Return a learner that trains nodes as `estimator` would, which is of a class in `trains`.
 
         Raises
         ------
@@ -135,10 +141,13 @@ class Learner(ABC):
 
     @abstractmethod
     def fit(self, task: NodeTask, context: Context) -> NodeScorer:
-        """Train all nodes of the task on all of its rows."""
+        """Train all nodes of the `task` on all rows, with the workers and random numbers of `context`."""
 
     def cross_fit(self, task: NodeTask, wanted: Wanted, context: Context) -> CrossFitted:
-        """Train all nodes without each fold of ``task.rows``, and on all rows, as far as wanted."""
+        """Train all nodes without each fold of the `task`, and on all rows, as far as `wanted`.
+
+        The `context` is that of `fit`.
+        """
         fold, n_folds = task.rows.fold, task.rows.n_folds
         assert fold is not None
         members = [
@@ -211,7 +220,7 @@ def choose(estimator: Any, name: str = "auto", *, calibrated: bool = False) -> L
 def _fast(estimator: Any, name: str) -> Learner:
     kind, trained = type(estimator), []
     for learner in LEARNERS.each() if name == "auto" else [LEARNERS.get(name)]:
-        if kind in learner.trains.values():
+        if kind in learner.trains.values() and not (name == "auto" and learner.only_by_name):
             chosen: Learner = learner.recognise(estimator)
             return chosen
         trained += [each.__name__ for each in learner.trains.values()]
@@ -221,7 +230,7 @@ def _fast(estimator: Any, name: str) -> Learner:
 
 
 def takes_weight(estimator: Any) -> bool:
-    """Return True if an estimator can be fitted with weights; with metadata routing, `fit` finds out."""
+    """Return True if `estimator` can be fitted with weights; with metadata routing, `fit` finds out."""
     if has_fit_parameter(estimator, "sample_weight") or get_config()["enable_metadata_routing"]:
         return True
     passes_on = any(p.kind is p.VAR_KEYWORD for p in signature(estimator.fit).parameters.values())
@@ -229,6 +238,6 @@ def takes_weight(estimator: Any) -> bool:
 
 
 def input_dtypes(estimator: Any) -> list[type]:
-    """Return the types of X that an estimator computes with; X of any other is converted to the first."""
+    """Return the types of X that `estimator` computes with; X of any other is converted to the first."""
     bases = {f"{base.__module__}.{base.__name__}" for base in type(estimator).__mro__}
     return [np.float32] if bases & _SINGLE_PRECISION else [np.float64, np.float32]

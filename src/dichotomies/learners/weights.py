@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dichotomies._common.gathering import gather
+from dichotomies._common.memory import LIMIT
 from dichotomies._common.parallel import rows_within
 from dichotomies._kernels.compile import csr_arrays, is_small
 from dichotomies._kernels.search.node_scores import DenseNodes, SparseNodes
@@ -165,7 +166,8 @@ class SparseWeights:
         """Row of each common feature in a dense matrix (-1 for others), and that matrix."""
         n_nodes = len(self.intercept)
         n_entries = np.diff(self.feature_offsets)
-        most = rows_within(_COMMON_BYTES, n_nodes)
+        limit = LIMIT.get()
+        most = rows_within(_COMMON_BYTES if limit is None else min(_COMMON_BYTES, limit // 4), n_nodes)
         features = np.argsort(-n_entries, kind="stable")[:most]
         features = features[_COMMON_PART * n_entries[features] >= n_nodes]
         place: IntArray = np.full(len(n_entries), -1, dtype=np.int32)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.array_api import namespace, to_host
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -21,7 +23,10 @@ def checked_matrix(y_proba: npt.ArrayLike, *, is_log: bool = False) -> FloatArra
 
     Values are validated block by block when they are read (`dichotomies.metrics.RowFacts`).
     """
-    proba: Any = np.asarray(y_proba)
+    if namespace(y_proba) is not None and np.ndim(y_proba) == 2:  # read where it is, block by block
+        on_device: FloatArray = y_proba  # type: ignore[assignment]
+        return on_device
+    proba: Any = np.asarray(to_host(y_proba))
     if proba.dtype.kind not in "fiub":
         raise ValueError(f"y_proba must hold numbers, got an array of dtype {proba.dtype}.")
     if proba.ndim == 1 and not is_log:
@@ -36,7 +41,7 @@ def checked_matrix(y_proba: npt.ArrayLike, *, is_log: bool = False) -> FloatArra
 
 def checked_scores(scores: npt.ArrayLike) -> FloatArray:
     """Return probabilities of one event as a 1-D array; raise unless all are between 0 and 1."""
-    array = np.asarray(scores, dtype=np.float64)
+    array = np.asarray(to_host(scores), dtype=np.float64)
     wrong = np.flatnonzero(~((array >= 0) & (array <= 1)))
     if len(wrong):
         raise ValueError(f"Probabilities must lie between 0 and 1; row {wrong[0]} has {array[wrong[0]]}.")
@@ -110,12 +115,13 @@ def checked_top_k(top_k: Sequence[int]) -> tuple[int, ...]:
 
 def check_same_length(y_true: Any, y_proba: Any) -> None:
     """Raise if labels and probabilities differ in their number of rows."""
-    if len(y_true) != len(y_proba):
-        raise ValueError(f"y_true has {len(y_true)} rows and y_proba {len(y_proba)}; they must be the same.")
+    n_labels, n_rows = len(y_true), y_proba.shape[0]
+    if n_labels != n_rows:
+        raise ValueError(f"y_true has {n_labels} rows and y_proba {n_rows}; they must be the same.")
 
 
 def _labels_array(values: npt.ArrayLike, name: str) -> LabelArray:
-    array = np.asarray(values)
+    array = np.asarray(to_host(values))
     if array.ndim != 1:
         raise ValueError(f"{name} must have one label per row, shape (n_rows,), got shape {array.shape}.")
     missing = _missing(array)

@@ -49,7 +49,7 @@ class Bins:
         return result
 
     def of_class(self, column: int) -> Bins:
-        """The bins of one class."""
+        """The bins of one class, given its `column`."""
         edges = self.edges if self.edges.ndim == 1 else self.edges[:, column]
         return Bins(edges, self.weight[:, column], self.score[:, column], self.outcome[:, column])
 

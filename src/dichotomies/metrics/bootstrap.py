@@ -20,7 +20,13 @@ METHODS = ("percentile", "centred", "basic")
 
 
 class Interval(NamedTuple):
-    """An estimate with its confidence interval; arrays if the metric has several values."""
+    """An estimate with its confidence interval; arrays if the metric has several values.
+
+    Attributes
+    ----------
+    estimate, lower, upper : float or ndarray
+        The metric on all rows, and the ends of the interval.
+    """
 
     estimate: Any
     lower: Any

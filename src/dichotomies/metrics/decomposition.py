@@ -23,7 +23,17 @@ METHODS = ("isotonic", "binned")
 
 
 class Decomposition(NamedTuple):
-    """A loss and its parts: ``total == calibration + refinement``."""
+    """A loss and its parts: ``total == calibration + refinement``.
+
+    Attributes
+    ----------
+    total : float
+        The mean loss.
+    calibration : float
+        The part that recalibration would remove.
+    refinement : float
+        The part that remains.
+    """
 
     total: float
     calibration: float

@@ -213,7 +213,7 @@ class Evaluation:
         return curve_of(bins, confidence_level=self.confidence_level)
 
     def class_reliability_curve(self, label: Any) -> ReliabilityCurve:
-        """Return the reliability curve of one class against the rest."""
+        """Return the reliability curve of the class `label` against the rest."""
         columns = np.flatnonzero(self.labels == label)
         if len(columns) != 1:
             raise ValueError(f"There is no class {label!r}.")

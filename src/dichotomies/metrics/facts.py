@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.array_api import namespace, to_host
 from dichotomies._common.parallel import row_slices, rows_within
 from dichotomies._common.validation import row_weights
 from dichotomies._kernels.row_facts import reduce_rows
 from dichotomies.metrics import _input
+from dichotomies.metrics._device import device_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -117,6 +119,9 @@ class RowFacts:
         _input.check_same_length(codes, matrix)
         weight = row_weights(sample_weight, len(codes))
         wanted = _input.checked_top_k(top_k)
+        if (xp := namespace(matrix)) is not None:
+            facts = device_facts(matrix, codes, wanted, xp, is_log=is_log)
+            return cls(codes=codes, weight=weight, top_k=wanted, **facts)
         parts = [
             reduced_block(block, codes[rows], weight[rows], wanted, first_row=rows.start)
             for rows, block in probability_blocks(matrix, is_log=is_log)
@@ -125,7 +130,7 @@ class RowFacts:
 
     @classmethod
     def concatenate(cls, parts: Sequence[RowFacts]) -> RowFacts:
-        """Concatenate the rows of all parts."""
+        """Concatenate the rows of all `parts`."""
         if len({part.top_k for part in parts}) != 1:
             raise ValueError("RowFacts can only be concatenated if they have the same top_k.")
         arrays = [field.name for field in fields(cls) if field.name != "top_k"]
@@ -141,11 +146,11 @@ class RowFacts:
         return replace(self, **{name: getattr(self, name)[index] for name in arrays})
 
     def reweighted(self, weight: FloatArray) -> RowFacts:
-        """Return the same rows with other weights."""
+        """Return the same rows with the weights `weight`."""
         return replace(self, weight=weight)
 
     def mean(self, values: npt.ArrayLike) -> float:
-        """Return the weighted mean over the rows; values of rows with weight zero are ignored."""
+        """Return the weighted mean of `values` over the rows; those of rows with weight zero are ignored."""
         weighed = self.weight > 0
         return float(np.average(np.asarray(values)[weighed], weights=self.weight[weighed]))
 
@@ -180,9 +185,10 @@ class Block(NamedTuple):
 
 def probability_blocks(matrix: FloatArray, *, is_log: bool) -> Iterator[tuple[slice, Block]]:
     """Yield blocks of rows that fit into the cache, as slices and probabilities."""
-    for rows in row_slices(len(matrix), rows_within(_BLOCK_BYTES, matrix.shape[1])):
-        values = np.asarray(matrix[rows], dtype=np.float64)
-        block = Block(np.exp(values), values, matrix.dtype) if is_log else Block(values, None, matrix.dtype)
+    for rows in row_slices(matrix.shape[0], rows_within(_BLOCK_BYTES, matrix.shape[1])):
+        given = to_host(matrix[rows, :])
+        values = np.asarray(given, dtype=np.float64)
+        block = Block(np.exp(values), values, given.dtype) if is_log else Block(values, None, given.dtype)
         yield rows, block
 
 

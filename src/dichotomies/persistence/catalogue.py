@@ -82,7 +82,7 @@ class Parameters:
     _DEFAULT = "left at default"
 
     def state(self, obj: Any) -> dict[str, Any] | None:
-        """Return the parameters; None if there are other attributes."""
+        """Return the parameters of `obj`; None if there are other attributes."""
         parameters = signature(type(obj)).parameters
         if set(vars(obj)) != set(parameters):
             return None
@@ -91,7 +91,7 @@ class Parameters:
         return kept | {self._DEFAULT: default}
 
     def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
-        """Create a new instance."""
+        """Create a new instance from `state`."""
         forgotten = set(state.pop(self._DEFAULT)) - set(signature(cls).parameters)
         return cls(**{name: value for name, value in _here(state).items() if name not in forgotten})
 
@@ -116,7 +116,7 @@ class Estimator:
         self.upgrade = upgrade
 
     def state(self, obj: Any) -> dict[str, Any]:
-        """Return parameters and fitted attributes."""
+        """Return parameters and fitted attributes of `obj`."""
         kept = {name: getattr(obj, name) for name in _parameters(type(obj))}
         for name, value in vars(obj).items():
             if name not in kept and not self._is_fitted(type(obj), name):
@@ -128,7 +128,7 @@ class Estimator:
         return kept
 
     def made_of(self, cls: Any, state: dict[str, Any]) -> Any:
-        """Create a new instance and set its fitted attributes."""
+        """Create a new instance and set its fitted attributes, both from `state`."""
         names = _parameters(cls)
         state = _here(state if self.upgrade is None else self.upgrade(state))
         obj = cls(**{name: value for name, value in state.items() if name in names})

@@ -71,7 +71,19 @@ class ClassCalibrationDisplay:
         sample_weight: npt.ArrayLike | None = None,
         ax: Any = None,
     ) -> ClassCalibrationDisplay:
-        """Evaluate any fitted classifier and plot its `top` worst classes."""
+        """Evaluate any fitted classifier and plot its worst classes.
+
+        Parameters
+        ----------
+        clf : fitted classifier
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+        y : array of shape (n_rows,)
+        top : int
+            Number of classes.
+        sample_weight : array of shape (n_rows,), optional
+        ax : matplotlib axes, optional
+            Axes to draw into.
+        """
         return cls(class_calibration(clf, X, y, sample_weight=sample_weight)).plot(ax, top=top)
 
     @classmethod
@@ -85,7 +97,17 @@ class ClassCalibrationDisplay:
         sample_weight: npt.ArrayLike | None = None,
         ax: Any = None,
     ) -> ClassCalibrationDisplay:
-        """Plot the `top` worst classes of given probabilities; `labels` name the columns."""
+        """Plot the worst classes of given probabilities.
+
+        Parameters
+        ----------
+        y : array of shape (n_rows,)
+        proba : array of shape (n_rows, n_classes)
+        labels : array of shape (n_classes,), optional
+            Names of the columns; by default the sorted labels in `y`.
+        top, sample_weight, ax
+            As of `from_estimator`.
+        """
         return cls(from_predictions(Predictions.given(y, proba, labels, sample_weight))).plot(ax, top=top)
 
     def plot(self, ax: Any = None, *, top: int = 20) -> ClassCalibrationDisplay:

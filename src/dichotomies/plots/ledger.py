@@ -95,7 +95,17 @@ class LedgerDisplay:
         colour: str = "nll",
         ax: Any = None,
     ) -> LedgerDisplay:
-        """Compute the ledger of a fitted nested dichotomy and plot it; for `colour` and `ax` see `plot`."""
+        """Compute the ledger of a fitted nested dichotomy and plot it.
+
+        Parameters
+        ----------
+        clf : fitted nested dichotomy, or a pipeline that ends in one
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+        y : array of shape (n_rows,)
+        sample_weight : array of shape (n_rows,), optional
+        colour, ax
+            As of `plot`.
+        """
         return cls(ledger(clf, X, y, sample_weight=sample_weight)).plot(ax, colour=colour)
 
     def plot(self, ax: Any = None, *, colour: str = "nll") -> LedgerDisplay:

@@ -122,9 +122,16 @@ class ReliabilityDisplay:
     ) -> ReliabilityDisplay:
         """Plot class probabilities, or a mapping of names to class probabilities.
 
-        The parameters are those of `from_estimator`, and `labels`, which name the columns (by default the
-        sorted labels in `y`). One score per row is plotted as the probability of the second of two labels
-        (of 1, or True).
+        One score per row is plotted as the probability of the second of two labels (of 1, or True).
+
+        Parameters
+        ----------
+        y : array of shape (n_rows,)
+        proba : array of shape (n_rows, n_classes) or (n_rows,), or mapping of names to such arrays
+        labels : array of shape (n_classes,), optional
+            Names of the columns; by default the sorted labels in `y`.
+        pos_label, n_bins, sample_weight, name, ax
+            As of `from_estimator`.
         """
         given = proba if isinstance(proba, Mapping) else {name: proba}
         predictions = {key: Predictions.given(y, each, labels, sample_weight) for key, each in given.items()}

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import betainc
 
 from dichotomies.report.words import count, example_text, name_of, percent, percents, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dichotomies._common.typing import BoolArray
+    from dichotomies._common.typing import BoolArray, FloatArray
+    from dichotomies.diagnostics.classes import ClassCalibration
     from dichotomies.report.measurements import Measurements
 
 _LINES = 20
@@ -52,10 +53,7 @@ def classes_text(measured: Measurements) -> str:
 def _beyond_chance(measured: Measurements) -> BoolArray:
     """Mask of classes whose gap is significant at a false discovery rate of 5 %."""
     found = measured.classes
-    with np.errstate(invalid="ignore", divide="ignore"):
-        error = np.sqrt(found.confidence * (1 - found.confidence) / found.answered)
-        z = np.abs(found.confidence - found.precision) / np.maximum(error, 1e-12)
-    p = np.where(found.answered > 0, 2 * ndtr(-np.nan_to_num(z)), 1.0)
+    p = np.where(found.answered > 0, _binomial_p(found), 1.0)
     order = np.argsort(p)
     passing = p[order] <= _FALSE_DISCOVERIES * (np.arange(len(p)) + 1) / max(
         1, int((found.answered > 0).sum())
@@ -63,6 +61,19 @@ def _beyond_chance(measured: Measurements) -> BoolArray:
     mask = np.zeros(len(p), dtype=bool)
     mask[order[: int(np.flatnonzero(passing).max(initial=-1)) + 1]] = True
     return mask & (found.excess > 0)
+
+
+def _binomial_p(found: ClassCalibration) -> FloatArray:
+    """Probability of as many right predictions or fewer, or of as many or more, whichever is less, doubled.
+
+    Of the mean confidence; confidences that differ from row to row make extremes rarer still.
+    """
+    n, p = found.answered, np.nan_to_num(found.confidence)
+    right = n * np.nan_to_num(found.precision)
+    as_many = np.where(right > 0, betainc(np.maximum(right, 1e-9), n - right + 1, p), 1.0)
+    as_few = np.where(right < n, betainc(np.maximum(n - right, 1e-9), right + 1, 1 - p), 1.0)
+    tail: FloatArray = np.minimum(as_many, as_few)
+    return np.minimum(2 * tail, 1.0)
 
 
 def _worst_class(row: dict[str, Any], leaf: int, *, is_chance: bool) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class Report:
     content: dict[str, Any] = field(compare=False)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file, and return its path.
+        """Write the page to a file, and return its `path`.
 
         The file appears whole or not at all: a report that was there before is replaced only by a complete
         one.

@@ -18,15 +18,21 @@ _ROWS_AT_A_TIME = 4_096
 
 #: Rows up to which there are more folds: training is quick, and models of the folds are closer to the final.
 _FEW_ROWS, _FOLDS, _FOLDS_OF_FEW = 1_000, 3, 5
+#: Rows of a class from which two folds do for learners that are not quick: half of the rows are many.
+_MANY_OF_A_CLASS, _FOLDS_OF_SLOW = 20, 2
 
 
 def fold_count(n_rows: int, n_classes: int, *, is_quick: bool) -> int:
     """Number of folds for so many rows: 3, or 5 of at most 1,000 rows that are trained on quickly.
 
+    Learners that are not quick have 2 folds of 20 rows of a class or more, on average.
+
     There are no more folds than rows of a class on average: models of the folds would miss a row of some
     classes only, those of the rows that they are to score.
     """
     folds = _FOLDS_OF_FEW if n_rows <= _FEW_ROWS and is_quick else _FOLDS
+    if not is_quick and n_rows >= _MANY_OF_A_CLASS * n_classes:
+        folds = _FOLDS_OF_SLOW
     return max(2, min(folds, n_rows // n_classes))
 
 

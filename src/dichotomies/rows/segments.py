@@ -134,7 +134,7 @@ def bounded(scores: FloatArray) -> FloatArray:
 
 
 def row_nll(log_odds: FloatArray, segments: Segments) -> FloatArray:
-    """Return the unweighted negative log-likelihood (n,) of every row's target under the log-odds."""
+    """Return the unweighted NLL (n,) of every target of `segments` under `log_odds` (n,)."""
     return losses(log_odds, segments.targets)
 
 

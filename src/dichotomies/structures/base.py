@@ -89,7 +89,7 @@ class GrowingTask:
         return self.rows.imputed
 
     def tree(self, leaf_order: IntArray, split_rank: IntArray) -> ClassTree:
-        """Return the tree with these class codes from left to right and these ranks between them."""
+        """Return the tree with codes `leaf_order`, from left to right, and `split_rank` between them."""
         return ClassTree(self.rows.classes[leaf_order], split_rank, self.rows.classes)
 
 
@@ -134,7 +134,7 @@ class Structure(BaseEstimator, ABC):
 
     @abstractmethod
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        """Grow a tree whose classes are ``task.rows.classes``."""
+        """Grow a tree over the classes of `task`; `rng`, a `RandomState`, is the only source of chance."""
 
 
 STRUCTURES: Registry[Structure] = Registry("structure", __package__ or "")
@@ -290,7 +290,7 @@ def _are_codes(classes: set[Any], n_classes: int) -> bool:
 
 
 def resolve(structure: Any) -> Structure:
-    """Turn a name, a structure, a `ClassTree` or nested labels into a structure."""
+    """Turn `structure`, a name, an object, a `ClassTree` or nested labels, into a structure."""
     if isinstance(structure, ClassTree | list | tuple):
         return FixedTree(structure)
     return STRUCTURES.resolve(structure, Structure)

@@ -168,6 +168,8 @@ class _Seen:
     are_truths: bool = True
     are_codes: bool = False
     formats: list[str] | None = None
+    numbers: int = 0
+    word: str = ""
     different: set[str] = field(default_factory=set)
 
     def add(self, column: Any) -> None:
@@ -185,6 +187,7 @@ class _Seen:
             self.are_truths = False
             if not self.are_codes:
                 return
+        self._count_numbers(values)
         different = values.unique()
         if len(self.different) <= _COUNTED:
             self.different.update(different.to_pylist())
@@ -193,6 +196,14 @@ class _Seen:
         self.spaces += compute.sum(compute.count_substring(values, " ")).as_py()
         if self.formats != []:
             self.formats = date_formats(different, self.formats)
+
+    def _count_numbers(self, values: Any) -> None:
+        """Count values that are numbers, and remember one that is not."""
+        compute = pyarrow(".compute")
+        is_number = compute.match_substring_regex(values, rf"^[-+]?\d+([{self.decimal}]\d*)?$")
+        self.numbers += compute.sum(is_number).as_py()
+        words = values.filter(compute.invert(is_number))
+        self.word = self.word or (words[0].as_py() if len(words) else "")
 
     def _are_numbers(self, values: Any) -> bool:
         compute = pyarrow(".compute")
@@ -220,4 +231,6 @@ class _Seen:
         is_mostly_different = n_different > max(_FEW_ROWS, min(self.values / 2, _COUNTED))
         if several_words and n_different > _TEXT_VALUES:
             return "text", many
+        if is_mostly_different and self.numbers > self.values / 2 and self.word:
+            return "left out", f"numbers, but for words such as {self.word!r}: leave those cells empty"
         return ("left out", "different in most rows") if is_mostly_different else ("category", many)

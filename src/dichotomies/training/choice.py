@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from dichotomies._common.best_of import best_of
@@ -18,20 +19,14 @@ from dichotomies.calibrators.multiclass.base import HeldOut
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import GivenScores
 from dichotomies.rows.folds import stratified
-from dichotomies.training.external import (
-    NONE,
-    Calibration,
-    Unseen,
-    fit_calibrator,
-    name_of,
-    out_of_fold_log_proba,
-)
+from dichotomies.training.external import NONE, Calibration, Unseen, name_of, out_of_fold_log_proba
+from dichotomies.training.memory import most_calibration_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.calibrators.binary import BinaryCalibrator
+    from dichotomies.calibrators.binary import BinaryCalibrator, ScoreMaps
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
     from dichotomies.rows import Rows
     from dichotomies.training.cross_fitting import CrossFit
@@ -44,8 +39,12 @@ _MOST_PAIRS, _FEWEST_ROWS = 2**19, 2_000
 #: Classes beyond which vector scaling is on log-probabilities, so that best classes can be searched for.
 _MANY_CLASSES = 1_000
 #: Mean number of rows of a class below which calibrators that fit every node by itself are not candidates:
-#: most nodes have few rows. With very few, a pair must not lower the accuracy out of fold beyond noise.
-_FEW_ROWS, _VERY_FEW_ROWS = 6, 4
+#: most nodes have few rows.
+_FEW_ROWS = 6
+#: Share of the NLL that one calibration inside must save if it has a lower accuracy than another.
+_WORTH_ERRORS = 0.1
+#: Standard errors by which no calibration outside must be better than the best one.
+_NOTHING_OUTSIDE = 2.0
 #: More of a row's loss does not count in the comparison: a single row that naive Bayes holds for impossible
 #: would make the standard error larger than any gain.
 _MOST_LOSS = 100.0
@@ -73,9 +72,10 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
 
     Every candidate inside is fitted to the out-of-fold scores of the nodes without the fold of the row, and
     the log-probabilities of the classes are composed. For no calibration inside and the best of the others,
-    every candidate outside is then fitted to those of the other folds. The pair of least NLL is chosen, but
-    for no calibration inside where the difference is noise. Outside there is no such preference: vector
-    scaling shrinks to no change by itself, and bounds probabilities that no row supports.
+    every candidate outside is then fitted to those of the other folds. The pair of least NLL is chosen, with
+    three preferences. Nothing inside, where the difference is noise. Nothing that costs accuracy inside,
+    beyond noise, and does not lower the NLL by a tenth. Vector scaling outside, unless nothing is clearly
+    better: it shrinks to no change by itself, and bounds probabilities that no row supports.
 
     Parameters
     ----------
@@ -85,29 +85,68 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
         The nodes of all trees, with members and out-of-fold scores.
     """
     most = max(_MOST_PAIRS // forest.n_classes, _FEWEST_ROWS)
+    most = min(most, most_calibration_rows(plan, forest, rows))
     sample = stratified(rows.codes, np.arange(len(rows)), most, rng)
     scores = _RawScores(plan, forest, rows, crossed, sample)
     inside, outside = _candidates(plan, rows)
-    comparison = _Comparison(plan, rows.take(scores.order))
-    unseen = {name: scores.unseen(internal) for name, internal in inside.items()}
+    comparison = _Comparison(rows.take(scores.order))
+    screening = _Screening.of(inside, crossed)
+    unseen = {name: scores.unseen(screening.fold_maps.get(name)) for name in screening.finalists(inside)}
     for name, each in unseen.items():
         comparison.add(name, out_of_fold_log_proba(plan, each))
-    for name in comparison.finalists() if any(outside.values()) else ():
         for external in filter(None, outside.values()):
             comparison.calibrate(name, external)
     best = comparison.best(outside)
     chosen = replace(plan, internal_calibration=inside[best[0]], external_calibration=outside[best[1]])
-    calibration = Calibration(*best, comparison.nll(outside), len(sample))
+    nll = comparison.nll(outside)
+    if len(forest.trees) == 1 and NONE in outside:
+        weight = max(float(rows.class_weight.sum()), np.finfo(float).tiny)
+        nll |= {(name, NONE): each / weight for name, each in screening.nll.items() if name not in unseen}
+    calibration = Calibration(*best, nll, len(sample))
     if len(sample) < len(rows):
         return Chosen(chosen, calibration, [], None)
     return Chosen(chosen, calibration, unseen[best[0]], comparison.fitted.get(best))
 
 
+class _Screening(NamedTuple):
+    """Calibrators of the nodes, fitted without each fold of the rows, and the NLL of all nodes with them.
+
+    Attributes
+    ----------
+    fold_maps : dict
+        By name, for each of several trees, the maps of each fold.
+    nll : dict
+        Sum over the trees, where there is something to choose.
+    """
+
+    fold_maps: dict[str, list[list[ScoreMaps]]]
+    nll: dict[str, float]
+
+    @classmethod
+    def of(cls, inside: dict[str, BinaryCalibrator | None], crossed: Sequence[CrossFit]) -> _Screening:
+        maps = {
+            name: [each.fold_maps(calibrator) for each in crossed]
+            for name, calibrator in inside.items()
+            if calibrator is not None
+        }
+        compared = maps if len(maps) > 1 else {}
+        nll = {
+            name: sum(each.nll_with(mine) for each, mine in zip(crossed, by_tree, strict=True))
+            for name, by_tree in compared.items()
+        }
+        return cls(maps, nll)
+
+    def finalists(self, inside: Iterable[str]) -> list[str]:
+        """No calibration, if that is a candidate, and the best of the others; else the best two."""
+        others = sorted(self.fold_maps, key=lambda name: self.nll.get(name, 0.0))
+        return [NONE, *others[:1]] if NONE in inside else others[:2]
+
+
 class _Comparison:
     """Losses of the rows by pair of calibrators, and the calibrators outside fitted to all rows."""
 
-    def __init__(self, plan: Plan, rows: Rows) -> None:
-        self._plan, self._rows = plan, rows
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
         self._weight = np.ones(len(rows)) if rows.weight is None else rows.weight
         self._log_proba: dict[str, FloatArray] = {}
         self._found: dict[tuple[str, str], HeldOut] = {}
@@ -119,24 +158,17 @@ class _Comparison:
         self._found[internal, NONE] = HeldOut.empty(len(log_proba))
         self._found[internal, NONE].put(slice(None), log_proba, self._rows.codes)
 
-    def finalists(self) -> list[str]:
-        """No calibration of the nodes, if that is a candidate, and the best of the others."""
-        by_nll = sorted(self._log_proba, key=lambda name: self._mean(self._found[name, NONE].loss))
-        others = [name for name in by_nll if name != NONE]
-        return [NONE, *others[:1]] if NONE in by_nll else others[:2]
-
     def calibrate(self, internal: str, external: MulticlassCalibrator) -> None:
         """Add a calibration of the log-probabilities, each row's by the other folds."""
         rows, log_proba, pair = self._rows, self._log_proba[internal], (internal, name_of(external))
         assert rows.fold is not None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = fit_calibrator(external, rows, log_proba)
-            if fitted is None:
+            if not self._weight.any():
                 self._found[pair] = self._found[internal, NONE]
                 return
-            self.fitted[pair] = fitted
-            self._found[pair] = fitted.held_out(log_proba, rows.codes, rows.fold, rows.weight)
+            self.fitted[pair] = clone(external)
+            self._found[pair] = self.fitted[pair].fit_held_out(log_proba, rows.codes, rows.fold, rows.weight)
 
     def _compared(self, outside: Iterable[str]) -> dict[tuple[str, str], FloatArray]:
         return {pair: found.loss for pair, found in self._found.items() if pair[1] in outside}
@@ -148,17 +180,26 @@ class _Comparison:
     def best(self, outside: Iterable[str]) -> tuple[str, str]:
         """The pair to take."""
         capped = {pair: np.minimum(loss, _MOST_LOSS) for pair, loss in self._compared(outside).items()}
-        first, is_few = next(iter(capped)), len(self._rows) < _VERY_FEW_ROWS * self._rows.n_classes
-        kept = [pair for pair in capped if not (is_few and self._is_less_accurate(pair, first))]
-        by_nll = sorted(kept, key=lambda pair: self._mean(capped[pair]))
-        by_internal = {pair[0]: pair for pair in reversed(by_nll)}
-        best = [by_internal[name] for name in self._log_proba if name in by_internal]
-        return best_of({pair: capped[pair] for pair in best}, self._weight)
+        best = [self._best_outside(name, capped) for name in self._log_proba]
+        return best_of(self._accurate({pair: capped[pair] for pair in best}), self._weight)
 
-    def _is_less_accurate(self, pair: tuple[str, str], first: tuple[str, str]) -> bool:
-        """True if the most probable class is right less often than by the first pair, beyond noise."""
-        misses = {each: (~self._found[each].is_best).astype(np.float64) for each in (pair, first)}
-        return pair != first and best_of(misses, self._weight) == first
+    def _best_outside(self, internal: str, losses: dict[tuple[str, str], FloatArray]) -> tuple[str, str]:
+        """The pair to take with this calibration of the nodes."""
+        calibrated = [pair for pair in losses if pair[0] == internal and pair[1] != NONE]
+        first = min(calibrated, key=lambda pair: self._mean(losses[pair]), default=(internal, NONE))
+        pairs = [first, (internal, NONE)] if (internal, NONE) in losses else [first]
+        return best_of({pair: losses[pair] for pair in pairs}, self._weight, _NOTHING_OUTSIDE)
+
+    def _accurate(self, losses: dict[tuple[str, str], FloatArray]) -> dict[tuple[str, str], FloatArray]:
+        """Losses of pairs that are as accurate as any other, but for noise, or have a much lower NLL."""
+        misses = {pair: (~self._found[pair].is_best).astype(np.float64) for pair in losses}
+        first = min(losses, key=lambda pair: (self._mean(misses[pair]), self._mean(losses[pair])))
+        return {
+            pair: loss
+            for pair, loss in losses.items()
+            if self._mean(loss) < (1 - _WORTH_ERRORS) * self._mean(losses[first])
+            or best_of({pair: misses[pair], first: misses[first]}, self._weight) == pair
+        }
 
     def _mean(self, loss: FloatArray) -> float:
         return float(self._weight @ loss) / max(float(self._weight.sum()), np.finfo(float).tiny)
@@ -180,19 +221,15 @@ class _RawScores:
         ]
         self.order: IntArray = np.concatenate(self._rows)
 
-    def unseen(self, calibrator: BinaryCalibrator | None) -> list[Unseen]:
+    def unseen(self, fold_maps: Sequence[Sequence[ScoreMaps]] | None) -> list[Unseen]:
         """The rows of each fold, with log-odds that are calibrated without the fold."""
-        return [
-            Unseen(mine, self._model, self._calibrated(f, calibrator)) for f, mine in enumerate(self._rows)
-        ]
+        return [Unseen(mine, self._model, self._mapped(f, fold_maps)) for f, mine in enumerate(self._rows)]
 
-    def _calibrated(self, fold: int, calibrator: BinaryCalibrator | None) -> FloatArray:
+    def _mapped(self, fold: int, fold_maps: Sequence[Sequence[ScoreMaps]] | None) -> FloatArray:
         parts = self._log_odds[fold]
-        if calibrator is not None:
-            parts = [
-                each.recalibrated(part, calibrator, fold)
-                for each, part in zip(self._crossed, parts, strict=True)
-            ]
+        if fold_maps is not None:
+            each_tree = zip(self._crossed, parts, fold_maps, strict=True)
+            parts = [each.mapped(part, maps[fold]) for each, part, maps in each_tree]
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 

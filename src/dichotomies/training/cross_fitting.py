@@ -15,6 +15,8 @@ from dichotomies.learners import Wanted
 from dichotomies.rows import Segments
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies.calibrators.binary import BinaryCalibrator
@@ -82,9 +84,30 @@ class CrossFit:
         """Nodes which, with their calibrators, were fitted without the rows of a fold."""
         return self._calibrated(self.fitted.members[fold], self._fold != fold)
 
-    def recalibrated(self, log_odds: FloatArray, calibrator: BinaryCalibrator, fold: int) -> FloatArray:
-        """Log-odds of a fold's rows by its member, as `fold_scorer` gives them with this calibrator."""
-        return self._with_maps(GivenScores(), calibrator, self._fold != fold).log_odds(log_odds)
+    def fold_maps(self, calibrator: BinaryCalibrator) -> list[ScoreMaps]:
+        """Maps of each fold's rows, fitted without them."""
+        known = ~np.isnan(self.out_of_fold.scores)
+        segments, fold = self.out_of_fold.take(known), self._fold[known]
+        maps = calibrator.fit_without(segments, fold, self.task.rows.n_folds)
+        return [self._completed(each, calibrator, segments.take(fold != f)) for f, each in enumerate(maps)]
+
+    def nll_with(self, fold_maps: Sequence[ScoreMaps]) -> float:
+        """Sum of the out-of-fold NLLs of all nodes with `fold_maps`; a missing score counts as even odds.
+
+        By Proposition 1 this is the NLL of the tree.
+        """
+        known = ~np.isnan(self.out_of_fold.scores)
+        missing = float(self.out_of_fold.row_weights[~known].sum() * np.log(2))
+        parts = [self.out_of_fold.take(known & (self._fold == f)) for f in range(len(fold_maps))]
+        nll = (
+            segment_nll(maps.apply_segments(part), part).sum()
+            for maps, part in zip(fold_maps, parts, strict=True)
+        )
+        return float(sum(nll)) + missing
+
+    def mapped(self, log_odds: FloatArray, maps: ScoreMaps) -> FloatArray:
+        """Log-odds by a member, calibrated by maps of its fold."""
+        return CalibratedScorer(GivenScores(), maps, self._bound).log_odds(log_odds)
 
     def _calibrated(self, scorer: NodeScorer, kept: BoolArray | None = None) -> Scorer:
         calibrator = self.plan.internal_calibration
@@ -108,7 +131,10 @@ class CrossFit:
         A node without scores of both sides gets a temperature, that of all nodes together: left as it is, a
         naive Bayes of a class with one row would answer with log-odds of 200.
         """
-        maps = calibrator.fit_segments(segments)
+        return self._completed(calibrator.fit_segments(segments), calibrator, segments)
+
+    def _completed(self, maps: ScoreMaps, calibrator: BinaryCalibrator, segments: Segments) -> ScoreMaps:
+        """Maps fitted to the segments, with others where a node is not scored or not to be calibrated."""
         scored = (segments.count(segments.targets) > 0) & (segments.count(~segments.targets) > 0)
         if not scored.all():
             whole = np.array([0, len(segments.scores)])

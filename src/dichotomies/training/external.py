@@ -16,6 +16,7 @@ from dichotomies.inference.pooling import POOLINGS
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Such
 from dichotomies.rows.folds import fold_of_rows, stratified
+from dichotomies.training.memory import most_calibration_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +100,7 @@ def calibration_sample(plan: Plan, forest: Forest, rows: Rows, among: IntArray, 
     """All of the row numbers in `among`, or a stratified sample whose class probabilities fit into memory."""
     n_kept = 1 if plan.member_calibration is None else len(forest.trees)
     most = rows_within(_CALIBRATION_BYTES, forest.n_classes * n_kept, itemsize=4)
-    return stratified(rows.codes, among, most, rng)
+    return stratified(rows.codes, among, min(most, most_calibration_rows(plan, forest, rows)), rng)
 
 
 def out_of_fold_log_proba(plan: Plan, unseen: Sequence[Unseen]) -> FloatArray:

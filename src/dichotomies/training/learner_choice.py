@@ -135,9 +135,7 @@ def boosted_trees() -> HistGradientBoostClassifier:
     """The candidate that also takes missing values."""
     from dichotomies.learners.boosting import HistGradientBoostClassifier  # takes long to import
 
-    return HistGradientBoostClassifier(
-        n_estimators=100, max_depth=5, learning_rate=0.2, l2_regularization=1.0
-    )
+    return HistGradientBoostClassifier()
 
 
 @dataclass(frozen=True, eq=False)

@@ -193,6 +193,13 @@ class TreeParameters:
             least=1,
         ),
     )
+    keep_rows: Any = parameter(
+        0,
+        'int or "all"',
+        """Rows to keep for `update` and `forget_class`: a number, of which a sample stratified by class is
+        kept, or "all". They are saved with the model.""",
+        Option("keep_rows", "Rows to keep in the model for updates: a number, or all.", "N"),
+    )
     learner: Any = parameter(
         "auto",
         "str",
@@ -205,12 +212,21 @@ class TreeParameters:
             names="dichotomies.learners:LEARNERS",
         ),
     )
+    max_memory: Any = parameter(
+        None,
+        "int, str or None",
+        """Bytes, or a size such as "2GB", that `fit` and each prediction may take beyond the rows given, the
+        model and the answer: chunks of rows, the rows of external calibration and the number of threads
+        adapt to it; a fit that cannot be done within it raises before training. Clones of an estimator take
+        what they take. None sets no limit.""",
+        Option("max_memory", "Memory that training and predictions may take, such as 2GB.", "SIZE"),
+    )
     n_jobs: int | None = parameter(
         None,
         "int",
-        """Nodes trained, and chunks of rows predicted, at a time, as everywhere in scikit-learn. Training
-        runs on the joblib backend chosen by `joblib.parallel_config`; prediction uses threads. The result
-        does not depend on it.""",
+        """Nodes trained, and chunks of rows predicted, at a time, as everywhere in scikit-learn. Clones
+        are trained on the joblib backend chosen by `joblib.parallel_config`; all else runs in threads,
+        unless that backend is a Dask or Ray cluster. The result does not depend on it.""",
     )
     random_state: int | np.random.RandomState | None = parameter(
         None,

@@ -181,7 +181,7 @@ class ClassTree(Conversions):
         return int(self.leaf_depth.max())
 
     def path(self, label: Any) -> tuple[IntArray, BoolArray]:
-        """Return the nodes from the root to a class, and a mask that is True where the path goes left.
+        """Return the nodes from the root to the class `label`, and a mask, True where the path goes left.
 
         Examples
         --------
@@ -198,7 +198,7 @@ class ClassTree(Conversions):
         return nodes, position < self.split[nodes]
 
     def cut(self, depth: int) -> Cut:
-        """Return the frontier at a depth: the nodes at that depth, and the leaves at it or above.
+        """Return the frontier at a `depth`: the nodes at that depth, and the leaves at it or above.
 
         Examples
         --------
@@ -223,7 +223,7 @@ class ClassTree(Conversions):
         return ClassTree(self.leaf_labels, self.split_depth, classes)
 
     def restrict(self, labels: Iterable[Any]) -> ClassTree:
-        """Return the tree over a subset of the classes; nodes with one empty side are removed.
+        """Return the tree over the classes `labels` only; nodes with one empty side are removed.
 
         Examples
         --------
@@ -272,7 +272,7 @@ class ClassTree(Conversions):
 
     @classmethod
     def from_saved_parts(cls, classes: LabelArray, leaf_order: IntArray, split_depth: IntArray) -> ClassTree:
-        """Restore a tree from saved parts, which are validated."""
+        """Restore a tree from `classes`, `leaf_order` and `split_depth`, which are validated."""
         names = {"n_classes": len(classes)}
         check_value(Array("integer", "n_classes", within=(0, "n_classes")), leaf_order, "leaf_order", names)
         check_value(Array("integer", (1, "n_classes", -1)), split_depth, "split_depth", names)

@@ -29,12 +29,12 @@ class Conversions:
 
     @classmethod
     def from_nested(cls, nested: Any, classes: Sequence[Any] | LabelArray | None = None) -> Self:
-        """Build from nested lists or tuples of labels, each a pair; everything else is a label."""
+        """Build from `nested` pairs, lists or tuples of labels; `classes` are those of the constructor."""
         return cls(*_walk(nested, lambda item: item if isinstance(item, list | tuple) else None), classes)
 
     @classmethod
     def from_edges(cls, edges: Iterable[tuple[Hashable, Hashable]]) -> Self:
-        """Build from ``(parent, child)`` pairs; a node that is never a parent is a leaf and names its class.
+        """Build from `edges` (parent, child); a node that is never a parent is a leaf and names its class.
 
         Examples
         --------
@@ -76,7 +76,7 @@ class Conversions:
 
     @classmethod
     def from_linkage(cls, linkage: npt.ArrayLike, labels: Sequence[Any] | LabelArray | None = None) -> Self:
-        """Build from a matrix made by `scipy.cluster.hierarchy.linkage`.
+        """Build from a `linkage` matrix of scipy over classes with these `labels`.
 
         Examples
         --------

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from dichotomies.calibrators.binary import PlattScaling, Segments
-from dichotomies.calibrators.binary.shrunk import ShrunkPlatt, _Rows
+from dichotomies.calibrators.binary.shrunk import ShrunkPlatt, _Prior, _Rows
 
 
 def _nodes(rng, sizes, slopes, intercepts, groups=None):
@@ -36,7 +36,7 @@ def test_nodes_are_at_the_optimum_of_their_own_penalised_likelihood(rng):
     segments = _nodes(rng, [30, 50, 10], [1.0, 0.3, 2.0], [0.5, -1.0, 0.0])
     prior = np.array([4.0, 0.5, 2.0])
     mean = np.array([[0.8, 0.8, 0.8], [0.0, 0.0, 0.0]])
-    found = _Rows.of(segments).minimum(mean, prior[:, None])
+    found = _Rows.of(segments).minimum(_Prior(mean, prior[:, None]))
     for k in range(3):
         rows = slice(segments.offsets[k], segments.offsets[k + 1])
         s, t = segments.scores[rows], segments.targets[rows]
@@ -59,3 +59,11 @@ def test_exchanging_left_and_right_changes_the_sign_alone(rng, swap):
     a_, b_, _ = ShrunkPlatt().fit_segments(other if swap else segments).parameters.T
     np.testing.assert_allclose(a, a_, rtol=0.02)
     np.testing.assert_allclose(b, -b_, atol=0.02)
+
+
+def test_fits_without_a_fold_share_the_prior_of_all_and_are_nearly_fits_to_the_others(rng):
+    segments = _nodes(rng, [4000, 1500, 40, 30], [1.0, 0.5, 2.0, 1.0], [0.5, -0.5, 0.2, 0.0])
+    fold = np.arange(len(segments.scores)) % 3
+    for f, maps in enumerate(ShrunkPlatt().fit_without(segments, fold, 3)):
+        alone = ShrunkPlatt().fit_segments(segments.take(fold != f))
+        np.testing.assert_allclose(maps.parameters, alone.parameters, atol=0.05)

@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from dichotomies.calibrators.multiclass import MULTICLASS, _likelihood
+from dichotomies.calibrators.multiclass._bend import Bend, best_bend
 from dichotomies.calibrators.multiclass._likelihood import CalibrationRows, log_odds
 from tests.calibrators.multiclass.test_contract import nll, sample
 
@@ -168,3 +169,43 @@ def test_with_few_rows_the_penalised_form_stays_close_to_temperature(real_data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         MULTICLASS.create("auto").fit(x[few], y[few])
+
+
+def under_confident(rng, n_rows):
+    """Log-probabilities that are right but where they are nearly certain: there they are too low."""
+    x = log_softmax(3 * rng.normal(size=(n_rows, 5)), axis=1)
+    truth = log_softmax(0.7 * x + 2.5 * np.exp(x), axis=1)
+    return x, np.argmax(truth + rng.gumbel(size=x.shape), axis=1)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_bend_is_the_optimum_that_scipy_finds(rng, dtype):
+    x, y = under_confident(rng, 4_000)
+    weight = rng.choice([0.0, 1.0, 2.0], size=len(y))
+    found = best_bend(x.astype(dtype), y, weight)
+
+    def objective(point):
+        z = log_softmax(point[0] * x + point[1] * np.exp(x), axis=1)
+        prior = ((point[0] - 1) / 0.3) ** 2 + point[1] ** 2
+        return -weight @ z[np.arange(len(y)), y] + prior / 2
+
+    expected = minimize(objective, [1.0, 0.0], tol=1e-10).x
+    np.testing.assert_allclose(found, expected, atol=0.02)
+
+
+def test_a_bend_keeps_the_order_of_classes_and_never_sharpens_all_of_them(rng):
+    x, y = under_confident(rng, 2_000)
+    bent = Bend(*best_bend(x, y, np.ones(len(y)))).apply(x.copy())
+    assert np.array_equal(np.argsort(bent, axis=1), np.argsort(x, axis=1))
+    assert best_bend(0.5 * x, x.argmax(axis=1), np.ones(len(y))).exponent <= 1
+    overconfident = log_softmax(3 * x, axis=1)
+    assert best_bend(overconfident, y, np.ones(len(y))).sharpness >= 0
+
+
+def test_vector_odds_are_less_wrong_where_a_model_is_unsure_of_what_is_nearly_certain(rng):
+    x, y = under_confident(rng, 6_000)
+    bent = MULTICLASS.create("vector-odds").fit(x[:3_000], y[:3_000])
+    straight = MULTICLASS.create("vector-odds").fit(x[:3_000], y[:3_000])
+    straight.bend_ = (1.0, 0.0)
+    losses = [nll(each.predict_log_proba(x[3_000:]), y[3_000:]) for each in (bent, straight)]
+    assert losses[0] < losses[1]

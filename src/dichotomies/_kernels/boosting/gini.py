@@ -1,13 +1,13 @@
 """Splits by Gini impurity, for AdaBoost."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dichotomies._common.typing import IntArray
 from dichotomies._kernels.boosting.local_rows import LocalRows
 from dichotomies._kernels.boosting.rows import add_amounts
-from dichotomies._kernels.boosting.scan import first_best, splits_with_rows
+from dichotomies._kernels.boosting.scan import Scan, first_best, splits_with_rows
 from dichotomies._kernels.boosting.tree_memory import Growth, Tree
 from dichotomies._kernels.compile import kernel
 
@@ -28,15 +28,18 @@ class Gini(NamedTuple):
 
 
 @kernel
-def gini_of_root(_: Gini, rows: LocalRows, tree: Tree) -> None:
-    """Sum the weights of either class at the root."""
+def gini_of_root(_: Gini, rows: LocalRows, tree: Tree) -> int:
+    """Sum the weights of either class at the root; return the start of the positive rows."""
     first, second = np.int64(0), np.int64(0)
+    for i in range(rows.n_rows):
+        tree.order[i] = i
     for i in range(rows.n_negative):
         first += rows.amounts[0, i]
     for i in range(rows.n_negative, rows.n_rows):
         second += rows.amounts[1, i]
     root = tree.nodes[0]
     root["first"], root["second"] = first, second
+    return rows.n_negative
 
 
 @kernel
@@ -64,23 +67,18 @@ def gini_histograms(
 
 @kernel
 def gini_split(
-    _: Gini,
-    growth: Growth,
-    rows: LocalRows,
-    tree: Tree,
-    number: int,
-    feature: int,
-    place: int,
-    histogram: IntArray,
+    _: Gini, growth: Growth, at: Any, node: Any, feature: int, place: int, histogram: IntArray, room: Scan
 ) -> None:
     """Find the best split of a node by one feature; record it if it is better than the best so far.
 
     Parameters
     ----------
+    at : FEATURE
+    node : NODE
     histogram : (n_channels, n_bins)
         The bins of the feature begin at `place`.
     """
-    node, n_bins = tree.nodes[number], rows.features[feature]["end"] - rows.features[feature]["begin"]
+    n_bins = at["end"] - at["begin"]
     negative, positive = histogram[0, place : place + n_bins], histogram[1, place : place + n_bins]
     begin, end = nonempty_splits(negative, positive)
     if growth.min_rows > 1:
@@ -91,9 +89,9 @@ def gini_split(
     for b in range(end):
         first += negative[b]
         second += positive[b]
-        tree.sums[0, b], tree.sums[1, b] = first, second
-    left_negative, left_positive = tree.sums[0, begin:end], tree.sums[1, begin:end]
-    score = tree.scores[0, begin:end]
+        room.sums[0, b], room.sums[1, b] = first, second
+    left_negative, left_positive = room.sums[0, begin:end], room.sums[1, begin:end]
+    score = room.scores[0, begin:end]
     all_negative, all_positive = float(node["first"]), float(node["second"])
     for i in range(end - begin):
         a, c = float(left_negative[i]), float(left_positive[i])
@@ -108,8 +106,8 @@ def gini_split(
         following += 1
     node["feature"], node["last_bin"], node["next_bin"] = feature, last, following
     node["missing_left"] = False
-    node["score"] = tree.scores[0, last]
-    node["first_left"], node["second_left"] = tree.sums[0, last], tree.sums[1, last]
+    node["score"] = room.scores[0, last]
+    node["first_left"], node["second_left"] = room.sums[0, last], room.sums[1, last]
 
 
 @kernel(inline=True)

@@ -7,7 +7,7 @@ import numpy as np
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.boosting.ensembles import Ensembles, write_splits
 from dichotomies._kernels.boosting.feature_order import mix_bits
-from dichotomies._kernels.boosting.local_rows import Bins, LocalRows
+from dichotomies._kernels.boosting.local_rows import HASH_FACTOR, Bins, LocalRows
 from dichotomies._kernels.boosting.newton import HESSIAN_EPSILON, CategoricalNewton, Newton
 from dichotomies._kernels.boosting.room import Ranges, Room, begin_node, take_weights
 from dichotomies._kernels.boosting.rows import write_row_keys
@@ -49,7 +49,7 @@ class GradientBoosting(NamedTuple):
     seed: int
 
 
-@kernel(seconds=8)
+@kernel(seconds=8, borrows=True)
 def boost_gradient_nodes(
     boosting: GradientBoosting,
     bins: Bins | SparseBins,
@@ -107,6 +107,8 @@ def add_trees(
     draws = boosting.subsample < 1.0 or growth.tree_features < 1.0
     if boosting.subsample < 1.0:
         write_row_keys(rows, room.keys)
+        for i in range(rows.n_rows):
+            room.keys[i] = mix_bits(room.keys[i])
     for number in range(boosting.n_estimators[k]):
         hessian = newton_amounts(rows, room.weight, score, exact, packing, gradients) / exact
         if boosting.subsample < 1.0:
@@ -167,16 +169,14 @@ def newton_amounts(
 
 @kernel
 def draw_rows(rows: LocalRows, keys: Any, share: float, seed: int, number: int) -> None:
-    """Draw a share of the rows for a tree: the amounts of the others are 0.
+    """Draw a share of the rows for a tree; see `LocalRows.amounts`.
 
     Rows are drawn by their bins, so that their order does not matter, and a row twice is one of weight 2.
     """
     limit = np.uint64(share * 2.0**53)
     key = mix_bits(mix_bits(np.uint64(seed)) + np.uint64(number))
     for i in range(rows.n_rows):
-        is_drawn = mix_bits(key + keys[i]) >> np.uint64(11) < limit
-        rows.amounts[2, i] = 1 if is_drawn else 0
-        rows.amounts[0, i] = rows.amounts[0, i] if is_drawn else 0
+        rows.amounts[2, i] = ((key ^ keys[i]) * HASH_FACTOR) >> np.uint64(11) < limit
 
 
 @kernel

@@ -60,7 +60,7 @@ class LocalRows(NamedTuple):
         First and last of the global bins merged into each local bin.
     amounts : (3, n_rows)
         In fixed point. For Gini impurity the weight, twice (once for either class); for a Newton step the
-        gradient and the Hessian in one, see `newton`. Last, 1 for each row.
+        gradient and the Hessian in one, see `newton`. Last, 1 for each row that is drawn for a tree.
     counts : (3, 256)
         Scratch: rows of either class in each bin, and its local number.
     """
@@ -175,10 +175,12 @@ def add_local_rows(
     add_rows(rows.codes, amounts, order, block[0, :n], block[1], out)
 
 
-@kernel(inline=True)
-def local_code(rows: LocalRows, feature: int, row: int) -> Any:
-    """Local bin of one row and local feature."""
-    return np.int64(rows.codes[feature, row])
+@kernel
+def write_local_bins(rows: LocalRows, feature: int, order: IntArray, out: Codes) -> None:
+    """Write the local bins of some rows in one local feature."""
+    codes = rows.codes[feature]
+    for i in range(len(order)):
+        out[i] = codes[order[i]]
 
 
 @kernel(inline=True)

@@ -11,7 +11,7 @@ import numpy as np
 from dichotomies._common.typing import IntArray
 from dichotomies._kernels.boosting.local_rows import LocalRows
 from dichotomies._kernels.boosting.rows import add_amounts
-from dichotomies._kernels.boosting.scan import TIE_TOLERANCE, first_best, splits_with_rows
+from dichotomies._kernels.boosting.scan import TIE_TOLERANCE, Scan, first_best, splits_with_rows
 from dichotomies._kernels.boosting.tree_memory import Growth, Tree
 from dichotomies._kernels.compile import kernel
 
@@ -50,13 +50,20 @@ class CategoricalNewton(NamedTuple):
 
 
 @kernel
-def newton_of_root(_: Any, rows: LocalRows, tree: Tree) -> None:
-    """Sum gradients and Hessians at the root."""
-    total = np.int64(0)
+def newton_of_root(_: Any, rows: LocalRows, tree: Tree) -> int:
+    """Sum gradients and Hessians of the rows drawn, which come first; return the start of the others."""
+    total, n_drawn, n_others = np.int64(0), 0, 0
     for i in range(rows.n_rows):
-        total += rows.amounts[0, i]
+        is_drawn = rows.amounts[2, i]
+        tree.order[n_drawn] = tree.spare[n_others] = i
+        total += is_drawn * rows.amounts[0, i]
+        n_drawn += is_drawn
+        n_others += 1 - is_drawn
+    for i in range(n_others):
+        tree.order[n_drawn + i] = tree.spare[i]
     root = tree.nodes[0]
     root["first"], root["second"] = total, 0
+    return n_drawn
 
 
 @kernel
@@ -75,9 +82,9 @@ def newton_is_open(criterion: Any, growth: Growth, tree: Tree, number: int) -> b
 def newton_histograms(
     _: Any, growth: Growth, rows: LocalRows, tree: Tree, number: int, n: int, out: IntArray
 ) -> None:
-    """Add a node's rows to the histograms of the `n` features of a block."""
+    """Add those of a node's rows that are drawn to the histograms of the `n` features of a block."""
     node = tree.nodes[number]
-    order = tree.order[node["begin"] : node["end"]]
+    order = tree.order[node["begin"] : node["middle"]]
     add_amounts(rows, rows.amounts[0], order, tree.block, n, out[0])
     if growth.min_rows > 1:
         add_amounts(rows, rows.amounts[2], order, tree.block, n, out[1])
@@ -87,12 +94,12 @@ def newton_histograms(
 def newton_split(
     criterion: Any,
     growth: Growth,
-    rows: LocalRows,
-    tree: Tree,
-    number: int,
+    at: Any,
+    node: Any,
     feature: int,
     place: int,
     histogram: IntArray,
+    room: Scan,
 ) -> None:
     """Find the best split of a node by one number; record it if it is better than the best so far.
 
@@ -100,19 +107,20 @@ def newton_split(
 
     Parameters
     ----------
+    at : FEATURE
+    node : NODE
     histogram : (n_channels, n_bins)
         The bins of the feature begin at `place`; the counts of rows are last.
     """
-    node, at = tree.nodes[number], rows.features[feature]
     end = place + at["end"] - at["begin"]
     packed, counts = histogram[0, place:end], histogram[len(histogram) - 1, place:end]
-    last = scan_bins(criterion, growth, packed, counts, 0, 0, tree, number)
+    last = scan_bins(criterion, growth, packed, counts, 0, 0, node, room)
     if last >= 0:
         record(node, feature, last, False)
     if at["has_missing"]:
         n = len(packed) - 1
         count = counts[n] if growth.min_rows > 1 else 0
-        last = scan_bins(criterion, growth, packed[:n], counts[:n], packed[n], count, tree, number)
+        last = scan_bins(criterion, growth, packed[:n], counts[:n], packed[n], count, node, room)
         while last >= 0 and last < n - 2 and packed[last + 1] == 0:
             last += 1  # of tied splits, scikit-learn takes the last where missing values go left
         if last >= 0:
@@ -123,22 +131,21 @@ def newton_split(
 def categorical_newton_split(
     criterion: CategoricalNewton,
     growth: Growth,
-    rows: LocalRows,
-    tree: Tree,
-    number: int,
+    at: Any,
+    node: Any,
     feature: int,
     place: int,
     histogram: IntArray,
+    room: Scan,
 ) -> None:
     """Find the best split of a node by one number or category; parameters as in `newton_split`."""
-    at = rows.features[feature]
     if not at["is_categorical"]:
-        newton_split(criterion, growth, rows, tree, number, feature, place, histogram)
+        newton_split(criterion, growth, at, node, feature, place, histogram, room)
         return
     end = place + at["end"] - at["begin"]
     packed, counts = histogram[0, place:end], histogram[len(histogram) - 1, place:end]
-    if split_categories(criterion, growth, packed, counts, tree, number):
-        record(tree.nodes[number], feature, 0, False)
+    if split_categories(criterion, growth, packed, counts, node, room):
+        record(node, feature, 0, False)
 
 
 @kernel(inline=True)
@@ -156,8 +163,8 @@ def scan_bins(
     counts: IntArray,
     carried: Any,
     carried_rows: Any,
-    tree: Tree,
-    number: int,
+    node: Any,
+    room: Scan,
 ) -> int:
     """Find the best split between neighbouring bins, with some amount on the left already.
 
@@ -175,8 +182,8 @@ def scan_bins(
     cumulated = np.int64(carried)
     for b in range(end):
         cumulated += packed[b]
-        tree.sums[0, b] = cumulated
-    node, left, score = tree.nodes[number], tree.sums[0, begin:end], tree.scores[0, begin:end]
+        room.sums[0, b] = cumulated
+    left, score = room.sums[0, begin:end], room.scores[0, begin:end]
     total, unit = node["first"], growth.unit
     penalty = criterion.l2_regularization + HESSIAN_EPSILON
     for i in range(end - begin):
@@ -188,14 +195,14 @@ def scan_bins(
         score[i] = (g * g * k + e * e * h) / (h * k)
     last = first_best(score, begin, node["score"])
     if last >= 0:
-        node["score"], node["first_left"] = tree.scores[0, last], tree.sums[0, last]
+        node["score"], node["first_left"] = room.scores[0, last], room.sums[0, last]
     return last
 
 
 @kernel(inline=True)
 def splits_with_hessian(criterion: Any, growth: Growth, packed: IntArray, carried: Any) -> tuple[int, int]:
     """Range of splits with the minimum Hessian on both sides."""
-    least = criterion.min_hessian / growth.unit
+    least = np.int64(np.ceil(min(criterion.min_hessian / growth.unit, 2.0**62)))
     begin, end = 0, len(packed) - 1
     left, right = (packed[begin] + carried) & HESSIAN_BITS, packed[end] & HESSIAN_BITS
     while begin < end and left < least:
@@ -209,7 +216,7 @@ def splits_with_hessian(criterion: Any, growth: Growth, packed: IntArray, carrie
 
 @kernel
 def split_categories(
-    criterion: CategoricalNewton, growth: Growth, packed: IntArray, counts: IntArray, tree: Tree, number: int
+    criterion: CategoricalNewton, growth: Growth, packed: IntArray, counts: IntArray, node: Any, room: Scan
 ) -> bool:
     """Find the best set of categories for the left side: some that come first, or last, by their gradient.
 
@@ -220,14 +227,14 @@ def split_categories(
     bool
         True if a split is better than the node's, which it then replaces.
     """
-    node, n_used = tree.nodes[number], sort_categories(growth, packed, tree, number)
+    n_used = sort_categories(growth, packed, node, room)
     total, unit = node["first"], growth.unit
     penalty, n_rows = criterion.l2_regularization + HESSIAN_EPSILON, node["end"] - node["begin"]
     best, n_best, from_end = node["score"] * (1.0 + TIE_TOLERANCE), 0, False
     for backwards in range(2):
         left, rows_left = total - total, total - total
         for i in range((n_used + 1) // 2 - backwards if n_used > 1 else 0):
-            b = tree.sums[1, n_used - 1 - i if backwards else i]
+            b = room.sums[1, n_used - 1 - i if backwards else i]
             left += packed[b]
             rows_left += counts[b] if growth.min_rows > 1 else 0
             right = total - left
@@ -245,19 +252,19 @@ def split_categories(
         bits = node["bits"]
         bits[0] = bits[1] = bits[2] = bits[3] = np.uint64(0)
         for i in range(n_best):
-            b = tree.sums[1, n_used - 1 - i if from_end else i]
+            b = room.sums[1, n_used - 1 - i if from_end else i]
             bits[b >> 6] |= np.uint64(1) << np.uint64(b & 63)
     return n_best > 0
 
 
 @kernel
-def sort_categories(growth: Growth, packed: IntArray, tree: Tree, number: int) -> int:
+def sort_categories(growth: Growth, packed: IntArray, node: Any, room: Scan) -> int:
     """Sort categories by the ratio of gradient to Hessian; return their number.
 
     As in scikit-learn, categories with fewer rows than `MIN_CATEGORY_ROWS`, estimated from their Hessian, are
     left out: they stay on the right.
     """
-    node, value_of, category = tree.nodes[number], tree.scores[1], tree.sums[1]
+    value_of, category = room.scores[1], room.sums[1]
     all_hessians, n_rows = np.float64(node["first"] & HESSIAN_BITS), node["end"] - node["begin"]
     n_used = 0
     for b in range(len(packed)):

@@ -5,23 +5,23 @@ from dichotomies._kernels.boosting.local_rows import (
     LocalRows,
     add_local_rows,
     global_code,
-    local_code,
     local_row_keys,
     local_rows,
+    write_local_bins,
 )
 from dichotomies._kernels.boosting.sparse_rows import (
     SparseBins,
     SparseRows,
     add_sparse_rows,
     local_sparse_rows,
-    sparse_code,
     sparse_global_code,
     sparse_row_keys,
+    write_sparse_bins,
 )
 from dichotomies._kernels.compile import by_type
 
 rows_of_node = by_type({Bins: local_rows, SparseBins: local_sparse_rows})
 code_of_row = by_type({Bins: global_code, SparseBins: sparse_global_code})
 add_amounts = by_type({LocalRows: add_local_rows, SparseRows: add_sparse_rows})
-bin_of_row = by_type({LocalRows: local_code, SparseRows: sparse_code})
+write_bins = by_type({LocalRows: write_local_bins, SparseRows: write_sparse_bins})
 write_row_keys = by_type({LocalRows: local_row_keys, SparseRows: sparse_row_keys})

@@ -5,7 +5,7 @@ score. A later candidate must be better by more than rounding, so that ties go t
 to the lowest threshold.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,21 @@ from dichotomies._kernels.compile import kernel
 
 #: Relative difference up to which two scores are tied.
 TIE_TOLERANCE = 1e-13
+
+
+class Scan(NamedTuple):
+    """Scratch for the splits of one feature.
+
+    Attributes
+    ----------
+    sums : (2, MAX_BINS)
+        Cumulative sums of amounts; order of categories.
+    scores : (2, MAX_BINS)
+        Score of the split after each bin, never negative; ratios that order categories.
+    """
+
+    sums: IntArray
+    scores: FloatArray
 
 
 @kernel

@@ -219,18 +219,19 @@ def add_sparse_rows(
 
 
 @kernel
-def sparse_code(rows: SparseRows, feature: int, row: int) -> Any:
-    """Local bin of one row and local feature."""
-    first, end = rows.indptr[row], rows.indptr[row + 1]
-    while first < end:
-        middle = (first + end) // 2
-        if rows.columns[middle] < feature:
-            first = middle + 1
-        else:
-            end = middle
-    if first < rows.indptr[row + 1] and rows.columns[first] == feature:
-        return np.int64(rows.codes[first])
-    return rows.zero_bin[feature]
+def write_sparse_bins(rows: SparseRows, feature: int, order: IntArray, out: Codes) -> None:
+    """Write the local bins of some rows in one local feature."""
+    for i in range(len(order)):
+        first, end = rows.indptr[order[i]], rows.indptr[order[i] + 1]
+        stop = end
+        while first < end:
+            middle = (first + end) // 2
+            if rows.columns[middle] < feature:
+                first = middle + 1
+            else:
+                end = middle
+        has_entry = first < stop and rows.columns[first] == feature
+        out[i] = rows.codes[first] if has_entry else rows.zero_bin[feature]
 
 
 @kernel

@@ -4,7 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._common.typing import IntArray
+from dichotomies._kernels.boosting.encoding import Codes
+from dichotomies._kernels.boosting.scan import Scan
 
 #: Number of features whose histograms are summed together.
 FEATURE_BLOCK = 4
@@ -14,11 +16,11 @@ MAX_BINS = 256
 
 #: A node of a tree. Its split: local feature, -1 for none; last nonempty local bin on the left, next one on
 #: the right; whether missing values go left; set of categories that go left. Its `score`, and the `least`
-#: that it had to beat. Rows: ``order[begin:end]``, the positive ones from `middle` on. The first two amounts,
-#: summed over these rows (`first`, `second`) and over those left of the split. `depth`; number as a `leaf`
-#: (the left child of a split keeps it, the right one of split s has s + 1); `slot` of the histogram; left
-#: `child`, which the right one follows; -1 for none. `key`: number in a heap, which the order of features
-#: depends on. `is_open`: it may be split.
+#: that it had to beat. Rows: ``order[begin:end]``, from `middle` on the positive ones (Gini) or those not
+#: drawn (Newton). The first two amounts, summed over these rows (`first`, `second`) and over those left of
+#: the split. `depth`; number as a `leaf` (the left child of a split keeps it, the right one of split s has
+#: s + 1); `slot` of the histogram; left `child`, which the right one follows; -1 for none. `key`: number in a
+#: heap, which the order of features depends on. `is_open`: it may be split.
 NODE = np.dtype(
     [
         *((name, "i8") for name in ("feature", "last_bin", "next_bin")),
@@ -70,6 +72,8 @@ class Tree(NamedTuple):
         The nodes that are split, in that order.
     order, spare : (n_rows,)
         Row numbers by node, and scratch for partitioning them.
+    goes_left : (n_rows,)
+        Scratch likewise: local bins of rows, then 1 for those that go left.
     histograms : (n_slots, n_channels, n_bins)
     free : (n_slots,)
         Unused slots of histograms.
@@ -80,23 +84,20 @@ class Tree(NamedTuple):
     block : (2, FEATURE_BLOCK or n_features)
         Features of a block, and the places of their bins in a histogram. All features are one block where
         rows are sparse.
-    sums : (2, MAX_BINS)
-        Scratch for the splits of one feature: cumulative sums of amounts, order of categories.
-    scores : (2, MAX_BINS)
-        Scratch: score of the split after each bin, never negative; ratios that order categories.
+    scan : Scan
     """
 
     nodes: IntArray
     splits: IntArray
     order: IntArray
     spare: IntArray
+    goes_left: Codes
     histograms: IntArray
     free: IntArray
     last_level: IntArray
     active: IntArray
     block: IntArray
-    sums: IntArray
-    scores: FloatArray
+    scan: Scan
 
 
 def allocate_tree(
@@ -114,13 +115,13 @@ def allocate_tree(
     return Tree(
         nodes=np.empty(2 * max_leaves, dtype=NODE),
         splits=np.empty(max_leaves, dtype=np.intp),
-        order=np.empty(n_rows, dtype=np.intp),
-        spare=np.empty(n_rows, dtype=np.intp),
+        order=np.empty(n_rows + 1, dtype=np.uint32),
+        spare=np.empty(n_rows + 1, dtype=np.uint32),
+        goes_left=np.empty(n_rows, dtype=np.uint8),
         histograms=np.empty((stored + 2, n_channels, n_bins), dtype=np.int64),
         free=np.empty(stored + 2, dtype=np.intp),
         last_level=np.empty((2, n_channels, FEATURE_BLOCK * MAX_BINS), dtype=np.int64),
         active=np.empty(n_features, dtype=np.intp),
         block=np.empty((2, n_block), dtype=np.intp),
-        sums=np.empty((2, MAX_BINS), dtype=np.int64),
-        scores=np.empty((2, MAX_BINS)),
+        scan=Scan(np.empty((2, MAX_BINS), dtype=np.int64), np.empty((2, MAX_BINS))),
     )

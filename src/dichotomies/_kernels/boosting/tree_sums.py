@@ -15,7 +15,8 @@ from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT
 from dichotomies._kernels.boosting.leaves import move_above, move_categories
 from dichotomies._kernels.compile import kernel
 
-ROW_BLOCK = 256
+#: Rows that go through the trees together; fewer are rounded up to a multiple of what one instruction takes.
+ROW_BLOCK, LANES = 512, 64
 
 
 class Forest(NamedTuple):
@@ -33,8 +34,6 @@ class Forest(NamedTuple):
         The code of missing values, and 0, of the same type.
     set_of_split : (n_splits,)
         Row of `bits` of a categorical split.
-    left, right : (n_splits,)
-        The next split of the rows that go left or right; for a leaf, its number, as -1 - number.
     """
 
     features: IntArray
@@ -46,8 +45,6 @@ class Forest(NamedTuple):
     kind: npt.NDArray[np.uint8]
     bits: npt.NDArray[np.uint64]
     set_of_split: IntArray
-    left: npt.NDArray[np.int32]
-    right: npt.NDArray[np.int32]
     value: FloatArray
     split_offsets: IntArray
     tree_offsets: IntArray
@@ -55,8 +52,50 @@ class Forest(NamedTuple):
     scale: FloatArray
 
 
-@kernel
-def sum_trees(X: FloatArray, forest: Forest, out: FloatArray) -> None:
+class Links(NamedTuple):
+    """Splits that follow splits, for single rows.
+
+    Attributes
+    ----------
+    left, right : (n_splits,)
+        The next split of the rows that go left or right; for a leaf, its number, as -1 - number.
+    """
+
+    left: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
+
+
+class BlockMemory(NamedTuple):
+    """Memory for one block of rows.
+
+    Attributes
+    ----------
+    codes : (n_used, ROW_BLOCK)
+    column : (ROW_BLOCK,)
+        Values of one feature.
+    place : (ROW_BLOCK,)
+        The leaf of each row in one tree.
+    total : (ROW_BLOCK,)
+    """
+
+    codes: Any
+    column: FloatArray
+    place: npt.NDArray[np.uint8]
+    total: FloatArray
+
+
+def allocate_block(X: FloatArray, forest: Forest) -> BlockMemory:
+    """Allocate memory for a block of these rows."""
+    return BlockMemory(
+        codes=np.zeros((len(forest.features), ROW_BLOCK), dtype=forest.limit.dtype),
+        column=np.empty(ROW_BLOCK, dtype=X.dtype),
+        place=np.empty(ROW_BLOCK, dtype=np.uint8),
+        total=np.empty(ROW_BLOCK),
+    )
+
+
+@kernel(borrows=True)
+def sum_trees(X: FloatArray, forest: Forest, memory: BlockMemory, out: FloatArray) -> None:
     """Score every row at every node: ``base + scale * (sum of leaf values)``.
 
     Parameters
@@ -64,26 +103,24 @@ def sum_trees(X: FloatArray, forest: Forest, out: FloatArray) -> None:
     X : (n_rows, n_features)
     out : (n_rows, n_nodes)
     """
-    codes = np.zeros((len(forest.features), ROW_BLOCK), dtype=forest.limit.dtype)
-    missing = forest.missing[0]
-    column = np.empty(ROW_BLOCK, dtype=X.dtype)
-    place, total = np.empty(ROW_BLOCK, dtype=np.uint8), np.empty(ROW_BLOCK)
     for begin in range(0, len(X), ROW_BLOCK):
         n = min(ROW_BLOCK, len(X) - begin)
+        width = min(ROW_BLOCK, (n + LANES - 1) // LANES * LANES)
+        place, total = memory.place[:width], memory.total[:width]
         for u in range(len(forest.features)):
             f = forest.features[u]
             for i in range(n):
-                column[i] = X[begin + i, f]
-            encode_column(column[:n], forest.encoder, u, missing, codes[u])
+                memory.column[i] = X[begin + i, f]
+            encode_column(memory.column[:n], forest.encoder, u, forest.missing[0], memory.codes[u])
         for k in range(len(forest.base)):
             total[:] = 0.0
             for tree in range(forest.tree_offsets[k], forest.tree_offsets[k + 1]):
-                add_tree(codes, forest, tree, place, total)
+                add_tree(memory.codes, forest, tree, place, total)
             for i in range(n):
                 out[begin + i, k] = forest.base[k] + forest.scale[k] * total[i]
 
 
-@kernel
+@kernel(inline=True)
 def add_tree(codes: Any, forest: Forest, tree: int, place: Any, total: FloatArray) -> None:
     """Add the value of one tree to the totals of a block of rows."""
     begin, end = forest.split_offsets[tree], forest.split_offsets[tree + 1]
@@ -100,9 +137,15 @@ def add_tree(codes: Any, forest: Forest, tree: int, place: Any, total: FloatArra
         total[i] += values[place[i]]
 
 
-@kernel
+@kernel(borrows=True)
 def sum_trees_of_pairs(
-    X: FloatArray, rows: IntArray, nodes: IntArray, pairs: IntArray, forest: Forest, out: FloatArray
+    X: FloatArray,
+    rows: IntArray,
+    nodes: IntArray,
+    pairs: IntArray,
+    forest: Forest,
+    links: Links,
+    out: FloatArray,
 ) -> None:
     """Score row ``rows[i]`` at node ``nodes[i]`` for the given pairs, sorted by node."""
     for p in range(len(pairs)):
@@ -113,7 +156,7 @@ def sum_trees_of_pairs(
             begin, end = forest.split_offsets[tree], forest.split_offsets[tree + 1]
             at = begin if end > begin else -1
             while at >= 0:
-                at = forest.left[at] if goes_left(x, forest, at) else forest.right[at]
+                at = links.left[at] if goes_left(x, forest, at) else links.right[at]
             total += forest.value[begin + tree - 1 - at]
         out[pair] = forest.base[k] + forest.scale[k] * total
 
@@ -137,7 +180,7 @@ def goes_left(x: FloatArray, forest: Forest, split: int) -> bool:
 
 @kernel
 def link_splits(leaf: Any, split_offsets: IntArray, left: Any, right: Any) -> None:
-    """Write the next split on either side of each split; see `Forest`."""
+    """Write the next split on either side of each split; see `Links`."""
     last = np.empty(257, dtype=np.int64)  # the last split so far that leads to a leaf, and by which side
     for tree in range(len(split_offsets) - 1):
         begin, end = split_offsets[tree], split_offsets[tree + 1]

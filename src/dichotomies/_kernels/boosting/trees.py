@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dichotomies._kernels.boosting.encoding import Codes
 from dichotomies._kernels.boosting.feature_order import first_and_step
 from dichotomies._kernels.boosting.gini import Gini, gini_histograms, gini_is_open, gini_of_root, gini_split
 from dichotomies._kernels.boosting.histograms import clear, subtract
@@ -21,7 +22,7 @@ from dichotomies._kernels.boosting.newton import (
     newton_of_root,
     newton_split,
 )
-from dichotomies._kernels.boosting.rows import bin_of_row
+from dichotomies._kernels.boosting.rows import write_bins
 from dichotomies._kernels.boosting.tree_memory import FEATURE_BLOCK, MAX_BINS, Growth, Tree
 from dichotomies._kernels.compile import by_type, kernel
 
@@ -109,12 +110,9 @@ def choose_features(rows: LocalRows, growth: Growth, number: int, tree: Tree) ->
 @kernel
 def init_root(criterion: Any, growth: Growth, rows: LocalRows, tree: Tree) -> None:
     """Initialise the root of an empty tree."""
-    for i in range(rows.n_rows):
-        tree.order[i] = i
-    init_node(tree, 0, 0, rows.n_negative, rows.n_rows)
+    init_node(tree, 0, 0, sum_root(criterion, rows, tree), rows.n_rows)
     root = tree.nodes[0]
     root["depth"] = root["leaf"] = root["key"] = 0
-    sum_root(criterion, rows, tree)
     root["is_open"] = is_open(criterion, growth, tree, 0)
 
 
@@ -131,32 +129,43 @@ def add_children(rows: LocalRows, tree: Tree, parent: int, left: int, n_splits: 
     """Split a node: partition its rows between two new nodes, keeping their order."""
     node, order = tree.nodes[parent], tree.order
     begin, middle, end = node["begin"], node["middle"], node["end"]
-    at, last, bits = rows.features[node["feature"]], node["last_bin"], node["bits"]
-    missing = at["end"] - at["begin"] - 1 if node["missing_left"] else -1
-    is_categorical = at["is_categorical"]
-    kept, moved = begin, 0
-    left_middle = right_middle = -1
-    for k in range(begin, end):
-        if k == middle:
-            left_middle, right_middle = kept, moved
-        row = order[k]
-        code = bin_of_row(rows, node["feature"], row)
-        goes_left = code <= last or code == missing
-        if is_categorical:
-            goes_left = (bits[code >> 6] >> np.uint64(code & 63)) & np.uint64(1) == np.uint64(1)
-        if goes_left:
-            order[kept] = row
-            kept += 1
-        else:
-            tree.spare[moved] = row
-            moved += 1
+    goes_left = tree.goes_left[begin:end]
+    write_bins(rows, node["feature"], order[begin:end], goes_left)
+    mark_left(rows.features[node["feature"]], node, goes_left)
+    left_middle, right_middle = partition(tree, begin, middle, begin, 0)
+    kept, moved = partition(tree, middle, end, left_middle, right_middle)
     for i in range(moved):
         order[kept + i] = tree.spare[i]
-    if middle == end:
-        left_middle, right_middle = kept, moved
     init_node(tree, left, begin, left_middle, kept)
     init_node(tree, left + 1, kept, kept + right_middle, end)
     link_children(tree, parent, left, n_splits)
+
+
+@kernel(inline=True)
+def mark_left(at: Any, node: Any, codes: Codes) -> None:
+    """Write 1 in place of the local bins that go left, 0 in place of the others."""
+    if at["is_categorical"]:
+        bits = node["bits"]
+        for i in range(len(codes)):
+            codes[i] = (bits[codes[i] >> 6] >> np.uint64(codes[i] & 63)) & np.uint64(1)
+        return
+    last = np.uint8(node["last_bin"])
+    stays = np.uint8(at["end"] - at["begin"] - 1) if node["missing_left"] else last
+    for i in range(len(codes)):
+        codes[i] = (codes[i] <= last) | (codes[i] == stays)
+
+
+@kernel(inline=True)
+def partition(tree: Tree, begin: int, end: int, kept: Any, moved: Any) -> tuple[Any, Any]:
+    """Move the rows that go left to `kept` of the order, the others to `moved` of the scratch memory."""
+    order, spare = tree.order, tree.spare
+    for k in range(begin, end):
+        # without a branch, which would be mispredicted half of the time
+        row, goes_left = order[k], np.int64(tree.goes_left[k])
+        order[kept] = spare[moved] = row
+        kept += goes_left
+        moved += 1 - goes_left
+    return kept, moved
 
 
 @kernel(inline=True)
@@ -255,11 +264,12 @@ def search(
             clear(of_small, place, place + end - begin)
         add_histograms(criterion, growth, rows, tree, small, n, of_small)
         for j in range(n):
-            f, place = tree.block[0, j], tree.block[1, j]
-            begin, end = rows.features[f]["begin"], rows.features[f]["end"]
-            if tree.nodes[small]["is_open"] and done + j < n_tried:
-                try_feature(criterion, growth, rows, tree, small, f, place, of_small)
-            if not is_root and (tree.nodes[large]["is_open"] or not is_last):
+            f, place, is_tried = tree.block[0, j], tree.block[1, j], done + j < n_tried
+            feature, first, second = rows.features[f], tree.nodes[small], tree.nodes[large]
+            begin, end = feature["begin"], feature["end"]
+            if first["is_open"] and is_tried:
+                try_feature(criterion, growth, feature, first, f, place, of_small, tree.scan)
+            if not is_root and (second["is_open"] or not is_last):
                 subtract(of_parent, of_small, place, place + end - begin, begin - place, of_large)
-                if tree.nodes[large]["is_open"] and done + j < n_tried:
-                    try_feature(criterion, growth, rows, tree, large, f, place, of_large)
+                if second["is_open"] and is_tried:
+                    try_feature(criterion, growth, feature, second, f, place, of_large, tree.scan)

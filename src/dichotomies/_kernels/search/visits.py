@@ -61,7 +61,7 @@ class Reached(NamedTuple):
 
 def none_reached(n_nodes: int) -> Reached:
     """Allocate memory that can hold the whole tree."""
-    return Reached(np.zeros(2 * n_nodes + 1, np.int64), np.zeros(2 * n_nodes + 1))
+    return Reached(np.empty(2 * n_nodes + 1, np.int64), np.empty(2 * n_nodes + 1))
 
 
 @kernel

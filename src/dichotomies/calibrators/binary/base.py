@@ -10,6 +10,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies._common.array_api import as_given, to_host
 from dichotomies._common.registry import Registry
 from dichotomies._common.validation import row_weights
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from dichotomies._common.typing import BoolArray, FloatArray, LabelArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray
 
 
 @declares(maps_=Part(ScoreMaps, n_maps=1))
@@ -59,6 +60,25 @@ class BinaryCalibrator(BaseEstimator, ABC):
             m maps from score to calibrated log-odds; the identity for nodes without rows.
         """
 
+    def fit_without(self, segments: Segments, fold: IntArray, n_folds: int) -> list[ScoreMaps]:
+        """Calibrate all nodes without each fold of their rows in turn.
+
+        Parameters
+        ----------
+        segments : Segments
+            The scores of m nodes.
+        fold : array of shape (n,)
+            Fold of each score, from 0 on.
+        n_folds : int
+            Number of folds; some may have no scores.
+
+        Returns
+        -------
+        list of ScoreMaps
+            The maps of each fold, fitted to the scores of the others.
+        """
+        return [self.fit_segments(segments.take(fold != f)) for f in range(n_folds)]
+
     def fit(
         self, scores: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
@@ -83,19 +103,19 @@ class BinaryCalibrator(BaseEstimator, ABC):
     def _read(self, scores: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Segments:
         """Validate the arguments of `fit`, set `classes_`, and return the rows as one segment."""
         flat = checked_scores(scores)
-        self.classes_, positive = _two_sides(np.asarray(y))
-        weights = None if sample_weight is None else row_weights(sample_weight, len(flat))
+        self.classes_, positive = _two_sides(np.asarray(to_host(y)))
+        weights = None if sample_weight is None else row_weights(to_host(sample_weight), len(flat))
         return Segments(flat, positive, np.array([0, len(flat)]), weights)
 
     def predict_log_odds(self, scores: npt.ArrayLike) -> FloatArray:
-        """Return the calibrated log-odds (n,) of the positive label."""
+        """Return the calibrated log-odds (n,) of the positive label, given `scores` (n,)."""
         check_is_fitted(self, "maps_")
         column = checked_scores(scores).reshape(-1, 1).copy()
         self.maps_.apply(column)
-        return column[:, 0]
+        return as_given(column[:, 0], scores)
 
     def predict_proba(self, scores: npt.ArrayLike) -> FloatArray:
-        """Return the calibrated probabilities (n, 2) of the negative and the positive label."""
+        """Return probabilities (n, 2) of the negative and the positive label, given `scores` (n,)."""
         return both_sides(self.predict_log_odds(scores))
 
 
@@ -105,12 +125,13 @@ CATALOGUE.add_family("binary-calibrator", BINARY, Estimator())
 
 def both_sides(log_odds: FloatArray) -> FloatArray:
     """Return the probabilities (n, 2) of the negative and the positive label."""
-    return np.column_stack([expit(-log_odds), expit(log_odds)])
+    odds = to_host(log_odds)
+    return as_given(np.column_stack([expit(-odds), expit(odds)]), log_odds)
 
 
 def checked_scores(scores: npt.ArrayLike) -> FloatArray:
     """Return finite scores, one per row, as a contiguous array."""
-    flat = np.asarray(scores, dtype=np.float64)
+    flat = np.asarray(to_host(scores), dtype=np.float64)
     if flat.ndim != 1:
         raise ValueError(f"Scores must be one number per row, of shape (n,); got shape {flat.shape}.")
     bad = np.flatnonzero(~np.isfinite(flat))

@@ -27,7 +27,10 @@ def folds(segments: Segments, n_folds: int) -> IntArray:
 
 
 def cross_fitted_log_odds(calibrator: BinaryCalibrator, segments: Segments, n_folds: int = 5) -> FloatArray:
-    """Return the log-odds (n,) of every score under a map fitted on the other folds of its segment."""
+    """Return the log-odds (n,) of every score of `segments` by maps of `calibrator`, out of fold.
+
+    Each segment is divided into `n_folds`; a score gets the map that was fitted on the other folds.
+    """
     fold = folds(segments, n_folds)
     log_odds = np.empty(len(segments.scores))
     for f in range(n_folds):

@@ -89,17 +89,17 @@ class ScoreMaps:
 
     @classmethod
     def identity(cls, m: int) -> ScoreMaps:
-        """Make m identity maps."""
+        """Make `m` identity maps."""
         return cls._parametric(AFFINE, np.tile([1.0, 0.0, 0.0], (m, 1)), IDENTITY)
 
     @classmethod
     def affine(cls, parameters: FloatArray, name: str) -> ScoreMaps:
-        """Make maps ``a s + b`` from rows (a, b, 0)."""
+        """Make maps ``a s + b``, called `name`, from `parameters`, rows (a, b, 0)."""
         return cls._parametric(AFFINE, parameters, name)
 
     @classmethod
     def beta(cls, parameters: FloatArray, name: str) -> ScoreMaps:
-        """Make maps ``a log p - b log(1 - p) + c`` from rows (a, b, c)."""
+        """Make maps ``a log p - b log(1 - p) + c``, called `name`, from `parameters`, rows (a, b, c)."""
         return cls._parametric(BETA, parameters, name)
 
     @classmethod
@@ -110,7 +110,7 @@ class ScoreMaps:
 
     @classmethod
     def quadratic(cls, parameters: FloatArray, ends: FloatArray, name: str) -> ScoreMaps:
-        """Make parabolas from rows (a, b, c) and the two ends (2 m,) of each."""
+        """Make parabolas, called `name`, from `parameters` (a, b, c) and the two `ends` (2 m,) of each."""
         m = len(parameters)
         kinds, offsets = np.full(m, QUADRATIC, dtype=np.int8), 2 * np.arange(m + 1, dtype=np.intp)
         return cls(kinds, parameters, offsets, ends, np.zeros(2 * m), np.full(m, name))
@@ -119,7 +119,11 @@ class ScoreMaps:
     def knots(
         cls, kind: int, offsets: IntArray, scores: FloatArray, probabilities: FloatArray, name: str
     ) -> ScoreMaps:
-        """Make maps from knots, dropping any after the last offset; a map without knots is the identity."""
+        """Make maps of a `kind` from knots, called `name`; a map without knots is the identity.
+
+        Those of map k are ``scores[offsets[k]:offsets[k + 1]]`` with their `probabilities`; `scores` after
+        the last of `offsets` are dropped.
+        """
         has_knots = np.diff(offsets) > 0
         kinds = np.where(has_knots, kind, AFFINE).astype(np.int8)
         parameters = np.tile([1.0, 0.0, 0.0], (len(kinds), 1))
@@ -135,12 +139,12 @@ class ScoreMaps:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def apply(self, scores: FloatArray) -> None:
-        """Replace scores (n_rows, m) by calibrated log-odds, in place; column k belongs to map k."""
+        """Replace `scores` (n_rows, m) by calibrated log-odds, in place; column k belongs to map k."""
         if scores.ndim != 2 or scores.shape[1] != len(self):
             raise ValueError(f"Scores must have a column for each of {len(self)} maps; got {scores.shape}.")
         if scores.dtype != np.float64 or not scores.flags.c_contiguous:
             raise ValueError("Scores are replaced in place, so they must be float64 and C-contiguous.")
-        if self._is_affine:
+        if self.is_affine:
             np.clip(scores, -FARTHEST, FARTHEST, out=scores)
             scores *= self.parameters[:, 0]
             scores += self.parameters[:, 1]
@@ -148,9 +152,12 @@ class ScoreMaps:
             apply_to_columns.when(self._is_small(len(scores), scores.size))(*self.flat, scores)
 
     def apply_segments(self, segments: Segments) -> FloatArray:
-        """Return the calibrated log-odds (n,) of the segments' scores; segment k belongs to map k."""
+        """Return the calibrated log-odds (n,) of the scores in `segments`; segment k belongs to map k."""
         if len(segments) != len(self):
             raise ValueError(f"There are {len(self)} maps, but {len(segments)} segments.")
+        if self.is_affine:
+            slope, intercept = np.repeat(self.parameters[:, :2].T, np.diff(segments.offsets), axis=1)
+            return np.asarray(slope * segments.scores + intercept)
         out = segments.scores.copy()
         apply_to_segments.when(self._is_small(segments.longest, len(out)))(*self.flat, segments.offsets, out)
         return out
@@ -165,13 +172,13 @@ class ScoreMaps:
         return out
 
     def where(self, chosen: BoolArray, other: ScoreMaps) -> ScoreMaps:
-        """Return map k of self if chosen[k], else map k of the other."""
+        """Return map k of self if ``chosen[k]``, else map k of `other`, for each k of the mask `chosen`."""
         own = np.arange(len(self))
         return ScoreMaps.gathered([self, other], np.where(chosen, own, own + len(self)))
 
     @classmethod
     def gathered(cls, parts: Sequence[ScoreMaps], places: IntArray) -> ScoreMaps:
-        """Take maps of several parts, which are numbered one after the other."""
+        """Take the maps at `places` of all `parts`, which are numbered one after the other."""
         arrays = [(part.kinds, part.parameters, part.names, np.diff(part.knot_offsets)) for part in parts]
         kinds, parameters, names, sizes = (gather(each, places) for each in zip(*arrays, strict=True))
         begin = np.cumsum([0, *(len(part.knot_scores) for part in parts)])
@@ -189,19 +196,19 @@ class ScoreMaps:
         )
 
     def identity_where_empty(self, segments: Segments) -> ScoreMaps:
-        """Return these maps, with the identity for segments without rows."""
+        """Return these maps, with the identity where `segments` have no rows."""
         has_rows = segments.n_rows > 0
         return self if has_rows.all() else self.where(has_rows, ScoreMaps.identity(len(self)))
 
     def check_relations(self, names: dict[str, Any]) -> None:  # noqa: ARG002 - as of all savable objects
-        """Raise if a map of knots has none; see `dichotomies.persistence.checks`."""
+        """Raise if a map of knots has none; for `names` see `dichotomies.persistence.checks`."""
         n_knots, in_pairs = np.diff(self.knot_offsets), np.isin(self.kinds, (CUBIC, LINES))
         expect(((n_knots > 0) | (self.kinds < LINEAR)).all(), "maps of knots have knots")
         expect((n_knots[in_pairs] % 2 == 0).all(), "knots with two values come in pairs")
         expect((n_knots[self.kinds == QUADRATIC] == 2).all(), "parabolas have two ends")
 
     @cached_property
-    def _is_affine(self) -> bool:
+    def is_affine(self) -> bool:
         """True if all maps are ``a s + b``."""
         return bool((self.kinds == AFFINE).all())
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 #: Standard deviations of the common slope around 1, and of a depth's slope as a part of the common one.
 _COMMON, _DEPTH = 1.0, 0.2
-
+#: Scores from which on fits without a fold share the prior.
+_MANY_SCORES = 5_000
 #: Scores beyond this are read as this, so that squares and determinants do not overflow.
 _LARGEST = 1e6
 #: Log-odds that Newton's method may start from.
@@ -55,21 +56,35 @@ class ShrunkPlatt(BinaryCalibrator):
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         nodes = _Rows.of(segments)
-        everyone, depth = np.zeros(len(segments), dtype=np.intp), segments.groups
-        common = nodes.slopes(everyone, np.ones(1), np.array([_COMMON]))
-        mean = common[everyone]
-        if depth is not None:
-            by_depth = nodes.slopes(depth, np.repeat(common, depth.max() + 1), _DEPTH * common)
-            mean = by_depth[depth]
-        theta = np.stack([mean, np.zeros(len(mean))])
-        unit = np.array([[max(float(common[0]), 1e-3)], [1.0]])
-        _, gradient, curvature = nodes.derivatives(theta)
-        by_block = np.array([unit[0] ** 2, unit[0], [1.0]])
-        spread = best_spread(np.zeros_like(theta), gradient * unit, curvature * by_block)
-        prior = np.array(spread.precision(unit=float(unit[0, 0])))[:, None]
-        slope, intercept = nodes.minimum(theta, prior)
-        parameters = np.stack([np.maximum(slope, 0.0), intercept, np.zeros(len(slope))], axis=1)
-        return ScoreMaps.affine(parameters, "shrunk-platt").identity_where_empty(segments)
+        return _maps(nodes.minimum(nodes.prior()), segments)
+
+    def fit_without(self, segments: Segments, fold: IntArray, n_folds: int) -> list[ScoreMaps]:
+        """Calibrate without each fold; where there are many scores, under the prior of all of them.
+
+        A few common slopes have then seen the rows of the fold, too.
+        """
+        if len(segments.scores) < _MANY_SCORES:
+            return super().fit_without(segments, fold, n_folds)
+        nodes = _Rows.of(segments)
+        prior = nodes.prior()
+        start = nodes.minimum(prior, _ROUGH_TOL)
+        parts = [segments.take(fold != f) for f in range(n_folds)]
+        return [_maps(_Rows.of(part).minimum(prior, _ROUGH_TOL, start), part) for part in parts]
+
+
+def _maps(theta: FloatArray, segments: Segments) -> ScoreMaps:
+    """Return maps with these slopes and intercepts (2, m); the identity for nodes without rows."""
+    slope, intercept = theta
+    parameters = np.stack([np.maximum(slope, 0.0), intercept, np.zeros(len(slope))], axis=1)
+    return ScoreMaps.affine(parameters, "shrunk-platt").identity_where_empty(segments)
+
+
+@dataclass(frozen=True)
+class _Prior:
+    """Prior on slopes and intercepts: means (2, n_groups); precisions aa, ab, bb (3, n_groups or 1)."""
+
+    mean: FloatArray
+    precision: FloatArray
 
 
 @dataclass(frozen=True)
@@ -112,13 +127,28 @@ class _Rows:
         sizes = np.diff(self.segments.offsets)
         return np.repeat(self.group, sizes[sizes > 0])
 
+    def prior(self) -> _Prior:
+        """Prior of the nodes: around the slope of their depth and 0, as wide as is likeliest."""
+        everyone, depth = np.zeros(len(self.segments), dtype=np.intp), self.segments.groups
+        common = self.slopes(everyone, np.ones(1), np.array([_COMMON]))
+        mean = common[everyone]
+        if depth is not None:
+            by_depth = self.slopes(depth, np.repeat(common, depth.max() + 1), _DEPTH * common)
+            mean = by_depth[depth]
+        theta = np.stack([mean, np.zeros(len(mean))])
+        unit = np.array([[max(float(common[0]), 1e-3)], [1.0]])
+        _, gradient, curvature = self.derivatives(theta)
+        by_block = np.array([unit[0] ** 2, unit[0], [1.0]])
+        spread = best_spread(np.zeros_like(theta), gradient * unit, curvature * by_block)
+        return _Prior(theta, np.array(spread.precision(unit=float(unit[0, 0])))[:, None])
+
     def slopes(self, group: IntArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
         """Slope of each group of nodes without intercept, under a normal prior."""
         rows = replace(self, group=group[self.group], n_groups=len(mean))
-        prior = np.stack(
+        precision = np.stack(
             [1 / np.broadcast_to(deviation, mean.shape) ** 2, 0 * mean, np.full(len(mean), 1e12)]
         )
-        slopes, _ = rows.minimum(np.stack([mean, np.zeros(len(mean))]), prior, _ROUGH_TOL)
+        slopes, _ = rows.minimum(_Prior(np.stack([mean, np.zeros(len(mean))]), precision), _ROUGH_TOL)
         return np.asarray(np.maximum(slopes, 1e-3))
 
     def _sums(self, values: FloatArray) -> FloatArray:
@@ -141,29 +171,29 @@ class _Rows:
         gradient = np.stack([self._sums(error * s), self._sums(error)])
         return self._sums(loss), gradient, np.stack([self._sums(qs * s), self._sums(qs), self._sums(q)])
 
-    def minimum(self, mean: FloatArray, prior: FloatArray, tol: float = _TOL) -> FloatArray:
-        """Slopes and intercepts (2, n_groups) with the highest posterior, by Newton's method from `mean`.
+    def minimum(self, prior: _Prior, tol: float = _TOL, start: FloatArray | None = None) -> FloatArray:
+        """Slopes and intercepts (2, n_groups) with the highest posterior, by Newton's method.
 
         Parameters
         ----------
-        mean : (2, n_groups)
-        prior : (3, n_groups) or (3, 1)
-            Precision: entries aa, ab and bb.
+        start : (2, n_groups), optional
+            First values; the means of the prior by default.
         """
+        mean, (aa, ab, bb) = prior.mean, prior.precision
 
         def posterior(theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
             loss, (g_a, g_b), curvature = self.derivatives(theta)
             d, e = theta - mean
-            loss = loss + np.asarray(prior[0] * d * d + 2 * prior[1] * d * e + prior[2] * e * e) / 2
-            gradient = np.stack([g_a + prior[0] * d + prior[1] * e, g_b + prior[1] * d + prior[2] * e])
-            return loss, gradient, curvature + prior
+            loss = loss + np.asarray(aa * d * d + 2 * ab * d * e + bb * e * e) / 2
+            gradient = np.stack([g_a + aa * d + ab * e, g_b + ab * d + bb * e])
+            return loss, gradient, curvature + prior.precision
 
-        theta = mean.copy()
-        theta[0] = np.minimum(mean[0], self._longest_slope)  # beyond, hardly a row has any curvature
+        theta = (mean if start is None else start).copy()
+        theta[0] = np.minimum(theta[0], self._longest_slope)  # beyond, hardly a row has any curvature
         loss, gradient, curvature = posterior(theta)
         for _ in range(_MAX_ITER):
-            (g_a, g_b), (aa, ab, bb) = gradient, curvature
-            step = np.stack([bb * g_a - ab * g_b, aa * g_b - ab * g_a]) / (aa * bb - ab * ab)
+            (g_a, g_b), (h_aa, h_ab, h_bb) = gradient, curvature
+            step = np.stack([h_bb * g_a - h_ab * g_b, h_aa * g_b - h_ab * g_a]) / (h_aa * h_bb - h_ab * h_ab)
             active = step[0] * g_a + step[1] * g_b > tol * (1 + np.abs(loss))
             step[:, ~active] = 0.0
             if not active.any():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from dichotomies._common.array_api import as_given, to_host
 from dichotomies._kernels.calibration_tree import ROOM, grow, grow_on_scores
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import LARGEST, LINES
@@ -149,7 +150,7 @@ class CalibrationTree(BinaryCalibrator):
         return self
 
     def predict_log_odds(self, scores: npt.ArrayLike, X: npt.ArrayLike | None = None) -> FloatArray:
-        """Return the calibrated log-odds (n,) of the positive label; `X` if fitted with features."""
+        """Return the log-odds (n,) of the positive label, given `scores`, and `X` if fitted with it."""
         check_is_fitted(self, "maps_")
         if (X is not None) != (self.n_features_ > 0):
             was = f"with {self.n_features_} features" if self.n_features_ else "without features"
@@ -161,10 +162,10 @@ class CalibrationTree(BinaryCalibrator):
         slope, intercept, _ = self.maps_.parameters[node].T
         with np.errstate(over="ignore"):
             log_odds: FloatArray = np.clip(slope * bounded(flat) + intercept, -LARGEST, LARGEST)
-        return log_odds
+        return as_given(log_odds, scores)
 
     def predict_proba(self, scores: npt.ArrayLike, X: npt.ArrayLike | None = None) -> FloatArray:
-        """Return the calibrated probabilities (n, 2) of the negative and the positive label."""
+        """Return probabilities (n, 2) of both labels, given `scores`, and `X` if fitted with it."""
         return both_sides(self.predict_log_odds(scores, X))
 
     def _leaf_of(self, X: FloatArray) -> IntArray:
@@ -184,7 +185,7 @@ class CalibrationTree(BinaryCalibrator):
         return int(self.max_depth), float(self.min_weight_leaf)
 
     def check_relations(self, names: dict[str, Any]) -> None:
-        """Raise if a node's children do not come after it; see `dichotomies.persistence.checks`."""
+        """Raise if a node's children do not come after it; `names` as in `dichotomies.persistence.checks`."""
         inner = np.flatnonzero(self.feature_ >= 0)
         expect((self.left_[inner] > inner).all(), "children come after their parents")
         expect((self.left_[inner] + 1 < names["n_nodes"]).all(), "nodes have two children")
@@ -193,7 +194,7 @@ class CalibrationTree(BinaryCalibrator):
 
 def _checked_features(X: npt.ArrayLike, n_rows: int, n_features: int | None = None) -> FloatArray:
     """Return the features as a contiguous array of finite numbers, of the expected shape."""
-    features: FloatArray = check_array(X, dtype=np.float64, order="C", input_name="X")
+    features: FloatArray = check_array(to_host(X), dtype=np.float64, order="C", input_name="X")
     if len(features) != n_rows or n_features not in (None, features.shape[1]):
         wanted = f"({n_rows}, {'n_features' if n_features is None else n_features})"
         raise ValueError(f"X must have a row for each score, of shape {wanted}; got shape {features.shape}.")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -43,6 +43,9 @@ DOUBLE_UP_TO, PLAIN_UP_TO = 2**15, 2**21
 
 #: Bounds of the common scale; naive Bayes on a thousand counts needs 1e-5.
 _LOWEST, _HIGHEST = 1e-12, 1e5
+
+#: Entries whose exponentials, and sums of thousands of them, are ordinary numbers in single precision.
+_SAFE = 60.0
 
 _TASKS = 16
 _SINGLE_ROWS = 128  # accumulated in single precision before they are added to the double-precision sums
@@ -113,6 +116,8 @@ class CalibrationRows:
     precision.
     """
 
+    is_on_device: ClassVar[bool] = False
+
     raw: RealArray
     codes: IntArray
     weight: FloatArray
@@ -142,13 +147,26 @@ class CalibrationRows:
         """Return the normalised, finite log-probabilities of all rows."""
         return self.block(slice(None))
 
-    def as_log_odds(self) -> CalibrationRows:
-        """Return the rows with log-odds in place of log-probabilities: a copy in double precision."""
-        x = self.dense()
-        for rows in row_blocks(*x.shape):
-            log_odds(x[rows])
-        n_rows = len(x)
-        return CalibrationRows(x, self.codes, self.weight, np.zeros(n_rows), np.full(n_rows, _NO_FLOOR))
+    def as_log_odds(self, floor: float = LOWEST) -> CalibrationRows:
+        """Return the rows with log-odds in place of log-probabilities: a copy in double precision, kept.
+
+        Parameters
+        ----------
+        floor : float
+            Lower bound of the log-probabilities.
+        """
+        if floor not in self._as_log_odds:
+            x, nothing = self.dense(), np.zeros(len(self.raw))
+            for rows in row_blocks(*x.shape):
+                log_odds(np.maximum(x[rows], floor, out=x[rows]))
+            self._as_log_odds[floor] = CalibrationRows(
+                x, self.codes, self.weight, nothing, nothing + _NO_FLOOR
+            )
+        return self._as_log_odds[floor]
+
+    @cached_property
+    def _as_log_odds(self) -> dict[float, CalibrationRows]:
+        return {}
 
     def take(self, chosen: BoolArray) -> CalibrationRows:
         """Return the rows where `chosen` is True."""
@@ -177,6 +195,19 @@ class CalibrationRows:
         squares = np.bincount(self.codes, self.weight * self.own**2, self.raw.shape[1])
         return np.array([squares, self.own_sums, self.class_weight])
 
+    def is_separated(self) -> bool:
+        """Return True if every row's true class is the most probable one."""
+        for few in row_blocks(*self.shape):
+            counts = self.weight[few] > 0
+            if (self.block(few).max(axis=1) > self.own[few])[counts].any():
+                return False
+        return True
+
+    def weight_below(self, lowest: float) -> float:
+        """Total weight of all entries below a log-probability."""
+        parts = row_blocks(*self.shape)
+        return sum(float(self.weight[few] @ (self.block(few) < lowest).sum(axis=1)) for few in parts)
+
     @property
     def total_weight(self) -> float:
         """Sum of all weights; the number of rows if unweighted."""
@@ -187,12 +218,15 @@ class CalibrationRows:
 class Likelihood:
     """Negative log-likelihood of some rows, as a function of a scale and a bias per class."""
 
-    rows: CalibrationRows
+    rows: Any  # CalibrationRows, or those on a device
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
         n_rows, n_classes = self.rows.shape
         self.single = n_rows * n_classes > DOUBLE_UP_TO
+        if self.rows.is_on_device:
+            self.single, self.noise = self.rows.is_single, 3e-7 if self.rows.is_single else 1e-14
+            return
         self._by_kernel = n_rows * n_classes > PLAIN_UP_TO
         #: Relative rounding error of a value.
         self.noise = 3e-7 if self.single else 1e-14
@@ -205,6 +239,7 @@ class Likelihood:
         else:
             precision = np.float32 if self.single else np.float64
             self._x: npt.NDArray[Any] = self.rows.dense().astype(precision, copy=False)
+            self._longest = float(np.abs(self._x).max(initial=0.0))
             self._weight = self.rows.weight.astype(precision, copy=False)
 
     def class_sums(
@@ -214,6 +249,9 @@ class Likelihood:
 
         Without `curvature`, the last three may be left at zero.
         """
+        if self.rows.is_on_device:
+            on_device: tuple[float, FloatArray] = self.rows.class_sums(scale, bias)
+            return on_device
         single = _in_single(scale), _in_single(bias)
 
         def task(rows: slice) -> tuple[float, FloatArray]:
@@ -226,6 +264,9 @@ class Likelihood:
 
     def scale_sums(self, scale: float) -> tuple[float, float, float]:
         """Return the value and its first and second derivative in one common scale, with zero biases."""
+        if self.rows.is_on_device:
+            on_device: tuple[float, float, float] = self.rows.scale_sums(scale)
+            return on_device
         n_classes = self.rows.shape[1]
         single = np.full(n_classes, scale, dtype=np.float32), np.zeros(n_classes, dtype=np.float32)
 
@@ -263,11 +304,12 @@ class Likelihood:
         self, scale: npt.NDArray[Any], bias: npt.NDArray[Any], *, curvature: bool
     ) -> tuple[float, FloatArray]:
         value, sums = 0.0, np.zeros((5, len(scale)))
+        safe = self._longest * np.abs(scale).max() + np.abs(bias).max() < _SAFE
         for few in row_blocks(*self.rows.shape):
             x, codes, weight = self._x[few], self.rows.codes[few], self._weight[few]
             z = x * scale
             z += bias
-            log_total, own, p = _softmax(z, codes)
+            log_total, own, p = _softmax(z, codes, safe=safe)
             value += float(weight @ (log_total - own))
             sums[0] += weight @ p
             sums[1] += weight @ np.multiply(p, x)
@@ -284,7 +326,7 @@ class Likelihood:
         sums = np.zeros(3)
         for few in row_blocks(*self.rows.shape):
             x, codes, weight = self._x[few], self.rows.codes[few], self._weight[few]
-            log_total, own, p = _softmax(x * scale, codes)
+            log_total, own, p = _softmax(x * scale, codes, safe=self._longest * abs(scale) < _SAFE)
             p *= x
             mean = p.sum(axis=1)
             mean_square = np.einsum("ij,ij->i", p, x)
@@ -294,13 +336,20 @@ class Likelihood:
         return value, slope, curvature
 
 
-def _softmax(z: Any, codes: npt.NDArray[np.intp]) -> tuple[Any, Any, Any]:
-    """Return each row's log normaliser, its true class's entry, and the softmax, which overwrites z."""
+def _softmax(z: Any, codes: npt.NDArray[np.intp], *, safe: bool) -> tuple[Any, Any, Any]:
+    """Return each row's log normaliser, its true class's entry, and the softmax, which overwrites z.
+
+    Parameters
+    ----------
+    safe : bool
+        No entry is beyond `_SAFE`, so that sums of exponentials are finite and positive as they are.
+    """
     own = z[np.arange(len(z)), codes]
-    top = z.max(axis=1)
-    z -= top[:, None]
+    top = np.zeros(len(z), dtype=z.dtype) if safe else z.max(axis=1)
+    if not safe:
+        z -= top[:, None]
     np.exp(z, out=z)
-    total = z.sum(axis=1)
+    total = z @ np.ones(z.shape[1], dtype=z.dtype)
     z /= total[:, None]
     return top + np.log(total), own, z
 
@@ -317,7 +366,7 @@ class BestScale:
 
 def best_scale(likelihood: Likelihood, max_iter: int = 100, tol: float = 1e-11) -> BestScale:
     """Return the maximum-likelihood scale up to a relative error, by Newton's method with bracketing."""
-    separated = _separated(likelihood.rows)
+    separated = likelihood.rows.is_separated()
     smallest = max(1e-6, tol) if likelihood.single else tol
     low, high, scale = _LOWEST, _HIGHEST, 1.0
     for iteration in range(1, max_iter + 1):
@@ -331,15 +380,6 @@ def best_scale(likelihood: Likelihood, max_iter: int = 100, tol: float = 1e-11) 
             return BestScale(best, separated, iteration, converged=True)
         scale = float(newton if low < newton < high else np.sqrt(low * high))
     return BestScale(scale, separated, max_iter, converged=False)
-
-
-def _separated(rows: CalibrationRows) -> bool:
-    """Return True if every row's true class is the most probable one."""
-    for few in row_blocks(*rows.shape):
-        counts = rows.weight[few] > 0
-        if (rows.block(few).max(axis=1) > rows.own[few])[counts].any():
-            return False
-    return True
 
 
 def _in_single(values: FloatArray) -> npt.NDArray[np.float32]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies._common.array_api import like, log_softmax, namespace, to_host
 from dichotomies._common.registry import Registry
 from dichotomies._common.validation import bounded_counts, row_weights
+from dichotomies.calibrators.multiclass import _device
 from dichotomies.calibrators.multiclass._likelihood import CalibrationRows, normalise, normalised, row_blocks
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import Size, declares, expect
@@ -63,6 +65,9 @@ class MulticlassCalibrator(BaseEstimator, ABC):
     n_iter_: int
     converged_: bool
 
+    #: True if arrays on a GPU are fitted to there; otherwise on the host.
+    fits_on_device: ClassVar[bool] = False
+
     def fit(
         self,
         log_proba: npt.ArrayLike,
@@ -77,7 +82,8 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         ----------
         log_proba : array of shape (n_rows, n_classes)
             Natural logarithms of class probabilities, or logits; single or double precision. Entries below
-            -100 after normalisation are read as -100.
+            -100 after normalisation are read as -100. Arrays of torch or CuPy stay on their device, under
+            scikit-learn's `array_api_dispatch`.
         y : array of shape (n_rows,)
             The column of each row's true class, or its label if `classes` is given.
         sample_weight : array of shape (n_rows,), optional
@@ -89,10 +95,12 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         -------
         self
         """
+        if not self.fits_on_device:
+            log_proba = to_host(log_proba)
         return self.fit_on(_calibration_rows(log_proba, y, sample_weight, classes))
 
     def fit_on(self, rows: CalibrationRows) -> MulticlassCalibrator:
-        """Fit the calibrator to validated rows."""
+        """Fit the calibrator to validated `rows`."""
         self.n_classes_ = rows.shape[1]
         self.n_iter_, self.converged_ = 0, True
         self.fit_rows(rows)
@@ -122,6 +130,11 @@ class MulticlassCalibrator(BaseEstimator, ABC):
             Normalised; bit-identical for any division of the rows into calls.
         """
         check_is_fitted(self, "n_classes_")
+        if (xp := namespace(log_proba)) is not None:
+            _check_shape(log_proba, self.n_classes_)
+            scores = self.device_scores(_device.normalised(log_proba, xp), xp)
+            on_device: FloatArray = log_softmax(scores, xp)
+            return on_device
         raw = checked_log_proba(log_proba, self.n_classes_)
         out = np.empty(raw.shape) if out is None else out
         if out.shape != raw.shape or out.dtype != np.float64:
@@ -133,30 +146,34 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         return out
 
     def predict_proba(self, log_proba: npt.ArrayLike) -> FloatArray:
-        """Return the calibrated probabilities, the exponential of `predict_log_proba`."""
+        """Return the calibrated probabilities: the exponential of `predict_log_proba` of `log_proba`."""
         result = self.predict_log_proba(log_proba)
-        return np.exp(result, out=result)
+        return np.exp(result, out=result) if (xp := namespace(result)) is None else xp.exp(result)
 
-    def held_out(
+    def fit_held_out(
         self,
         log_proba: npt.ArrayLike,
         y: npt.ArrayLike,
         fold: IntArray,
         sample_weight: npt.ArrayLike | None = None,
     ) -> HeldOut:
-        """Judge each row by a refit without the row's fold.
+        """Fit the calibrator to all rows, and judge each row by a refit without the row's fold.
 
         Parameters
         ----------
         log_proba, y, sample_weight
-            The rows that the calibrator was fitted to.
+            See `fit`.
         fold : array of shape (n_rows,)
             Fold of each row.
         """
-        return self.held_out_on(_calibration_rows(log_proba, y, sample_weight), fold)
+        return self.fit_held_out_on(_calibration_rows(log_proba, y, sample_weight), fold)
+
+    def fit_held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
+        """Fit to validated rows, and judge them; see `fit_held_out`."""
+        return self.fit_on(rows).held_out_on(rows, fold)
 
     def held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
-        """Judge validated rows; see `held_out`."""
+        """Judge the `rows` that the calibrator was fitted to, each by a refit without its `fold`."""
         found = HeldOut.empty(len(fold))
         for f in np.unique(fold):
             own, others = fold == f, rows.take(fold != f)
@@ -171,7 +188,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         return copy
 
     def check_relations(self, names: dict[str, Any]) -> None:
-        """Raise if one row cannot be calibrated; see `dichotomies.persistence.checks`."""
+        """Raise if one row cannot be calibrated; for `names` see `dichotomies.persistence.checks`."""
         if names["n_classes"] <= _TRIED_CLASSES:
             with np.errstate(all="ignore"):
                 answer = self.predict_log_proba(np.zeros((1, self.n_classes_)))
@@ -179,7 +196,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
 
     @abstractmethod
     def fit_rows(self, rows: CalibrationRows) -> None:
-        """Set the fitted attributes, and `n_iter_` and `converged_` for iterative fits."""
+        """Set the attributes fitted to `rows`, and `n_iter_` and `converged_` for iterative fits."""
 
     def slope_and_bias(self) -> tuple[FloatArray, FloatArray] | None:
         """Return w and b (n_classes,) if the probabilities are proportional to ``exp(w log p + b)``."""
@@ -188,6 +205,13 @@ class MulticlassCalibrator(BaseEstimator, ABC):
     @abstractmethod
     def scores(self, x: FloatArray) -> FloatArray:
         """Return calibrated log-probabilities up to a constant per row; `x` may be overwritten."""
+
+    def device_scores(self, x: Any, xp: Any) -> Any:
+        """Return `scores` of an array on a device; computed on the host unless there is a scale per class."""
+        if (affine := self.slope_and_bias()) is None:
+            return like(self.scores(to_host(x).astype(np.float64)), x, xp)
+        slope, bias = affine
+        return x * like(slope, x, xp) + like(bias, x, xp)
 
 
 MULTICLASS: Registry[MulticlassCalibrator] = Registry("multiclass calibrator", __package__ or "")
@@ -199,12 +223,17 @@ def checked_log_proba(log_proba: npt.ArrayLike, n_classes: int | None = None) ->
     raw = np.asarray(log_proba)
     if raw.dtype not in (np.float32, np.float64):
         raw = raw.astype(np.float64)
+    _check_shape(raw, n_classes)
+    return _bounded(raw)
+
+
+def _check_shape(raw: Any, n_classes: int | None) -> None:
     if raw.ndim != 2 or raw.shape[1] < 2 or n_classes not in (None, raw.shape[1]):
         wanted = "at least 2" if n_classes is None else str(n_classes)
+        shape = tuple(raw.shape)
         raise ValueError(
-            f"log_proba must have shape (n_rows, n_classes) with {wanted} classes, got shape {raw.shape}."
+            f"log_proba must have shape (n_rows, n_classes) with {wanted} classes, got shape {shape}."
         )
-    return _bounded(raw)
 
 
 def _bounded(raw: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -222,13 +251,18 @@ def _bounded(raw: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _calibration_rows(
     log_proba: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any, classes: npt.ArrayLike | None = None
 ) -> CalibrationRows:
-    """Return the validated rows."""
+    """Return the validated rows, those of arrays on a device there."""
+    if (xp := namespace(log_proba)) is not None:
+        _check_shape(log_proba, None)
+        codes, given = _codes(to_host(y), log_proba, classes), to_host(sample_weight)
+        weight = bounded_counts(row_weights(given, len(codes)))
+        return _device.DeviceRows.on_device(log_proba, codes, weight, xp)
     raw = np.ascontiguousarray(checked_log_proba(log_proba))
-    codes = _codes(y, raw, classes)
-    return CalibrationRows.read(raw, codes, bounded_counts(row_weights(sample_weight, len(raw))))
+    codes = _codes(to_host(y), raw, classes)
+    return CalibrationRows.read(raw, codes, bounded_counts(row_weights(to_host(sample_weight), len(raw))))
 
 
-def _codes(y: npt.ArrayLike, raw: npt.NDArray[Any], classes: npt.ArrayLike | None) -> IntArray:
+def _codes(y: npt.ArrayLike, raw: Any, classes: npt.ArrayLike | None) -> IntArray:
     """Return the validated column of each row's class."""
     labels = np.asarray(y)
     n_rows, n_classes = raw.shape

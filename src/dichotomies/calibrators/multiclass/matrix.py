@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import minimize
 
+from dichotomies._common.array_api import like
 from dichotomies.calibrators.multiclass._folds import balanced_folds
 from dichotomies.calibrators.multiclass._likelihood import Likelihood, best_scale, normalise
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
@@ -33,6 +34,10 @@ class _MatrixModel(MulticlassCalibrator):
     def scores(self, x: FloatArray) -> FloatArray:
         """Return ``W log p + b``, computed row by row so that its bits do not depend on the other rows."""
         return np.stack([self.matrix_ @ row for row in x]) + self.bias_
+
+    def device_scores(self, x: Any, xp: Any) -> Any:
+        """Return ``W log p + b`` of an array on a device."""
+        return x @ like(self.matrix_.T, x, xp) + like(self.bias_, x, xp)
 
     def _check_size(self) -> None:
         k = self.n_classes_

@@ -58,7 +58,7 @@ class HistAdaBoostClassifier(HistBoostClassifier):
         one half.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen during fit, if `X` was a data frame with string column names.
 
     References
@@ -103,7 +103,7 @@ class HistAdaBoostClassifier(HistBoostClassifier):
         n_rows: FloatArray,
         is_categorical: BoolArray,  # noqa: ARG002 - as all
     ) -> AdaBoosting:
-        """Return the parameters as kernels take them."""
+        """Return the parameters as kernels take them, for `n_rows`; `is_categorical` marks features."""
         ones = np.ones(len(n_rows), dtype=np.intp)
         return AdaBoosting(
             criterion=Gini(float(np.finfo(np.float64).eps)),  # as in scikit-learn

@@ -47,13 +47,13 @@ class HistGradientBoostClassifier(HistBoostClassifier):
     Parameters
     ----------
     n_estimators : int or "auto", default="auto"
-        Number of trees; "auto" is ``15 * log2(n_rows) - 10``, from 20 to 250.
+        Number of trees; "auto" is ``8 * log2(n_rows) - 4``, from 12 to 130.
     max_leaf_nodes : int, None or "auto", default="auto"
         Maximum number of leaves of a tree, at most 256; None for no limit but `max_depth`; "auto" is
-        ``n_rows / 256``, from 8 to 127.
+        ``n_rows / 128``, from 8 to 127.
     max_depth : int or None, default=None
         Maximum depth of a tree; at most 8 without `max_leaf_nodes`.
-    learning_rate : float, default=0.2
+    learning_rate : float, default=0.35
         Shrinkage: factor of the value of every leaf.
     l2_regularization : float, default=0.3
         Added to the Hessian of every leaf.
@@ -90,7 +90,7 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         Number of trees; fewer than `n_estimators` if no further split lowers the loss.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen during fit, if `X` was a data frame with string column names.
 
     References
@@ -133,7 +133,7 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         *,
         max_leaf_nodes: int | str | None = "auto",
         max_depth: int | None = None,
-        learning_rate: float = 0.2,
+        learning_rate: float = 0.35,
         l2_regularization: float = 0.3,
         min_samples_leaf: int = 1,
         min_child_weight: float = 0.01,
@@ -169,7 +169,7 @@ class HistGradientBoostClassifier(HistBoostClassifier):
             )
 
     def boosting_parameters(self, n_rows: FloatArray, is_categorical: BoolArray) -> GradientBoosting:
-        """Return the parameters as kernels take them."""
+        """Return the parameters as kernels take them, for `n_rows`; `is_categorical` marks features."""
         auto, ones = by_rows(n_rows, len(is_categorical)), np.ones(len(n_rows), dtype=np.intp)
         given = {name: self._given(name, value) for name, value in auto.items()}
         depth = 255 if self.max_depth is None else min(self.max_depth, 255)
@@ -189,11 +189,11 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         )
 
     def frame_categories(self, X: Any) -> FrameCategories | None:
-        """Find the categorical columns of a data frame."""
+        """Find the categorical columns of a data frame `X`."""
         return FrameCategories.of(X, self.categorical_features)
 
     def is_categorical(self, n_features: int) -> BoolArray:
-        """Mark the features that are categories; in a data frame they are numbers already."""
+        """Mark which of `n_features` are categories; in a data frame they are numbers already."""
         mask = np.zeros(n_features, dtype=np.bool_)
         if self.categorical_features is not None and not isinstance(self.categorical_features, str):
             mask[positions(self.categorical_features, n_features)] = True

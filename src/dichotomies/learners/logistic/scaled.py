@@ -124,7 +124,8 @@ class Standardised:
 class ScaledLogisticLearner(LogisticLearner):
     """`ScaledLogisticRegression` at all nodes together, on features that are standardised once.
 
-    Folds share the scale of all rows, which depends on features but not on labels.
+    Folds share the scale of all rows, which depends on features but not on labels. `C` and `settings` are
+    those of `LogisticLearner`.
     """
 
     equals_clones = False  # which would standardise anew at every node

@@ -108,7 +108,7 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
     n_iter_ : int
         Number of Newton steps of the final model.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Defined if `X` was a data frame.
 
     Examples
@@ -187,7 +187,7 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
             raise ValueError(f"A classifier needs two classes, but y has only one class: {only!r}.")
 
     def decision_function(self, X: Matrix) -> FloatArray:
-        """Log-odds of the second class, shape (n_rows,)."""
+        """Log-odds of the second class for the rows of `X`, shape (n_rows,)."""
         check_is_fitted(self)
         check_indices(X)
         X = validate_data(self, X, reset=False, **_ACCEPTED)
@@ -195,17 +195,17 @@ class TunedLogisticRegression(ClassifierMixin, BaseEstimator):
         return np.asarray(X @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
 
     def predict_proba(self, X: Matrix) -> FloatArray:
-        """Probabilities of both classes, shape (n_rows, 2)."""
+        """Probabilities of both classes for the rows of `X`, shape (n_rows, 2)."""
         log_odds = self.decision_function(X)
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 
     def predict_log_proba(self, X: Matrix) -> FloatArray:
-        """Logarithms of the probabilities, shape (n_rows, 2)."""
+        """Logarithms of the probabilities for the rows of `X`, shape (n_rows, 2)."""
         log_odds = self.decision_function(X)
         return np.column_stack([log_expit(-log_odds), log_expit(log_odds)])
 
     def predict(self, X: Matrix) -> LabelArray:
-        """Predict the more probable class of each row."""
+        """Predict the more probable class of each row of `X`."""
         is_second = self.decision_function(X) > 0
         labels: LabelArray = self.classes_[is_second.astype(np.intp)]
         return labels
@@ -227,6 +227,19 @@ class TunedLogisticLearner(Learner):
 
     In cross-fitting, each fold's model chooses its own C on its training rows, so that out-of-fold scores
     depend on the scored row neither through the model nor through C.
+
+    Attributes
+    ----------
+    Cs : ndarray of shape (n_values,)
+        The grid.
+    per_depth : bool
+        Choose one value for all nodes of a depth.
+    cv : int or splitter
+        Folds of the choice.
+    settings : Settings
+        Other parameters of the regression.
+    seed : int, RandomState or None
+        Seed of the folds.
     """
 
     equals_clones = nodes_are_independent = False  # the choice of C pools losses over nodes
