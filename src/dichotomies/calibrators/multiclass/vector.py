@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -222,6 +222,7 @@ class OddsScaling(VectorScaling):
     """
 
     fits_on_device = False
+
     def __init__(
         self,
         *,
