@@ -25,8 +25,8 @@ are compiled beforehand. A run, search and prediction included, that needs more 
 processor time is stopped and reported so, ours too. Models that are not listed for a dataset have not been
 run on it.
 
-**Not run yet**: the searched settings, CatBoost, and the peers on more than 100 classes; so the peers are at their
-defaults here, as we are. LightGBM on omniglot-100 and scikit-learn on letter were run on another day.
+**Not run yet**: the searched settings, CatBoost, and the peers on more than 100 classes; so the peers are at
+their defaults here, as we are. LightGBM on omniglot-100 and scikit-learn on letter were run on another day.
 
 Memory is the growth of the peak during fit and prediction, size that of the model in a file (ours: its own
 format; others: pickle). *NLL, scaled* is after temperature scaling, each half of the test rows with the
