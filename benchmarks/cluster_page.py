@@ -35,7 +35,8 @@ On two cores a cluster cannot be faster than two threads; the table shows what i
 more is replayed from the costs of all nodes, measured on one core: tasks are cut as for that many workers
 and go, the most expensive first, to the worker that is free first; each takes {overhead:.1f} ms more, the
 processor time of an empty task of Dask; the rows are sent at 1 GB/s, and every worker prepares them (sorts
-them by leaf); what is not sent (growing the tree, binning, calibrating, joining) stays on one core. A learner without a row in the table was only replayed.
+them by leaf); what is not sent (growing the tree, binning, calibrating, joining) stays on one core.
+A learner without a row in the table was only replayed.
 
 ![Speed-up of a fit by the number of workers](../figures/cluster.svg)
 
