@@ -19,7 +19,7 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
@@ -48,6 +48,12 @@ class GenericScorer:
 
     nodes: list[FittedNode]
     X_is_checked: bool
+
+    @classmethod
+    def gathered(cls, parts: Sequence[GenericScorer], nodes: IntArray) -> GenericScorer:
+        """Take nodes of several parts, which are numbered one after the other."""
+        every = [node for part in parts for node in part.nodes]
+        return cls([every[k] for k in nodes], all(part.X_is_checked for part in parts))
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row of `X` at each node, shape (n_rows, n_nodes)."""
@@ -126,6 +132,11 @@ class GenericLearner(Learner):
         return hasattr(type(self.estimator), "predict_proba")
 
     @property
+    def takes_weight(self) -> bool:  # type: ignore[override]
+        """True if the clones can be fitted with sample weights."""
+        return takes_weight(self.estimator)
+
+    @property
     def description(self) -> str:
         """One line for users: the name of the learner and its method."""
         because = f", because {self.reason}" if self.reason else ""
@@ -182,7 +193,7 @@ class GenericLearner(Learner):
         return [GenericScorer(nodes[f], self._passes_X_unchanged) for f in left_out], scores
 
     def _check_weights(self, task: NodeTask) -> None:
-        if task.rows.weight is not None and not takes_weight(self.estimator):
+        if task.rows.weight is not None and not self.takes_weight:
             raise TypeError(
                 f"sample_weight was given, but {type(self.estimator).__name__} cannot be fitted with it; "
                 "a pipeline can when scikit-learn's metadata routing is enabled and its step requests it."

@@ -193,6 +193,13 @@ class TreeParameters:
             least=1,
         ),
     )
+    keep_rows: Any = parameter(
+        0,
+        'int or "all"',
+        """Rows to keep for `update` and `forget_class`: a number, of which a sample stratified by class is
+        kept, or "all". They are saved with the model.""",
+        Option("keep_rows", "Rows to keep in the model for updates: a number, or all.", "N"),
+    )
     learner: Any = parameter(
         "auto",
         "str",
