@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from threadpoolctl import threadpool_limits
 
-from benchmarks.race import report, seconds
+from benchmarks.race import RESULTS, report, seconds
 from dichotomies import HistGradientBoostClassifier, NestedDichotomyClassifier, NestedDichotomyEnsemble
 
 if TYPE_CHECKING:
@@ -27,14 +29,13 @@ TEXT = """
 Processor seconds of one thread to fit one tree and ten trees, and to predict all class probabilities of 1,000
 rows by one tree, with everything but the base learner by default: tree, calibration and, in the rows
 "chosen", the base learner are chosen on the data, which is part of the time. Kernels were compiled before.
-*Flat* is scikit-learn's multinomial `LogisticRegression(max_iter=200)` on the same rows, once, without
-calibration or search: time it on your machine to see how that compares with this one.
+*Flat* is scikit-learn's multinomial `LogisticRegression(max_iter=200)` on the same rows, without calibration
+or search: time it on your machine to see how that compares with this one.
 
 The data are generated, because sizes are the question. *Numbers* are normal around a random centre for each
-class; *texts* have 15 words a row, a third of them from 30 words of the class, as TF-IDF in sparse rows. A
-learner that needs more than {limit:.0f} s for one tree is not run on larger data (-); ten trees are not run
-where one needs more than a tenth of that, and the flat model not where ten times the time of its last size
-exceeds it.
+class; *texts* have 15 words a row, a third of them from 30 words of the class, as TF-IDF in sparse rows. What
+would need more than {limit:.0f} s by the time of the size before is left out; ten trees are not run (-) where
+one needs more than a tenth of that.
 """
 HEADER = [
     "rows x features",
@@ -43,8 +44,8 @@ HEADER = [
     "fit, one tree",
     "fit, ten trees",
     "predict 1,000 rows",
-    "flat: fit",
 ]
+STORE = RESULTS / "how_long.jsonl"
 _PREDICTED = 1_000
 
 
@@ -86,6 +87,11 @@ class Size:
         return rng.permutation(np.arange(n) % self.n_classes).astype(np.int64)
 
     @property
+    def work(self) -> float:
+        """A guess at how the time grows from size to size."""
+        return self.n_rows * (15 if self.is_text else self.n_features) * float(np.log2(self.n_classes))
+
+    @property
     def words(self) -> str:
         """The size as the table has it."""
         return f"{self.n_rows:,} x {self.n_features:,}, {'texts' if self.is_text else 'numbers'}"
@@ -118,30 +124,43 @@ def learners(size: Size) -> dict[str, Any]:
     }
 
 
-def measured(limit: float) -> Iterator[list[object]]:
-    """Lines of the table."""
-    too_slow: set[tuple[bool, str]] = set()
-    flat_took: dict[bool, float] = {}
+def measured(limit: float, *, only_stored: bool = False) -> Iterator[list[Any]]:
+    """Lines of the table; what is in the store is not measured again."""
+    store = {tuple(line[:3]): line for line in map(json.loads, STORE.open())} if STORE.exists() else {}
+    last: dict[tuple[bool, str], tuple[float, float]] = {}
     for size in SIZES:
-        X, y = size.data()
-        train, new = (X[: size.n_rows], y[: size.n_rows]), X[size.n_rows :]
-        flat = "-"
-        if 10 * flat_took.get(size.is_text, 0.0) < limit:  # the next size has ten times the work or more
-            flat_took[size.is_text] = took(LogisticRegression(max_iter=200).fit, *train)
-            flat = shown(flat_took[size.is_text])
-        for name, estimator in learners(size).items():
-            line: list[object] = [size.words, f"{size.n_classes:,}", name]
-            if (size.is_text, name) in too_slow:
-                yield [*line, "-", "-", "-", flat]
+        problem = size.data()
+        for name, estimator in {"flat": None, **learners(size)}.items():
+            kind, key = (size.is_text, name), (size.words, f"{size.n_classes:,}", name)
+            took_before, work_before = last.get(kind, (0.0, 1.0))
+            is_left_out = only_stored or took_before * size.work / work_before > limit
+            if key not in store and is_left_out:
                 continue
-            tree = NestedDichotomyClassifier(estimator, random_state=0)
-            one = took(tree.fit, *train)
-            ten = "-"
-            if one <= limit / 10:
-                ten = shown(took(NestedDichotomyEnsemble(estimator, random_state=0).fit, *train))
-            if one > limit:
-                too_slow.add((size.is_text, name))
-            yield [*line, shown(one), ten, shown(took(tree.predict_proba, new)), flat]
+            if key not in store:
+                store[key] = [*key, *_times(problem, size.n_rows, name, estimator, limit)]
+                with STORE.open("a") as file:
+                    print(json.dumps(store[key]), file=file)
+            last[kind] = store[key][3], size.work
+            if name != "flat":
+                yield store[key]
+            else:
+                yield [*key[:2], "flat `LogisticRegression()`", *store[key][3:]]
+
+
+def _times(
+    problem: tuple[Matrix, IntArray], n_rows: int, name: str, estimator: Any, limit: float
+) -> list[float | None]:
+    """Seconds of one tree, of ten, and of predicting, or those of the flat model."""
+    compile_kernels()
+    X, y = problem
+    train = X[:n_rows], y[:n_rows]
+    tree = NestedDichotomyClassifier(estimator, random_state=0)
+    model = LogisticRegression(max_iter=200) if name == "flat" else tree
+    one = took(model.fit, *train)
+    ten = None
+    if name != "flat" and one <= limit / 10:
+        ten = took(NestedDichotomyEnsemble(estimator, random_state=0).fit, *train)
+    return [one, ten, took(model.predict_proba, X[n_rows:])]
 
 
 def took(work: Callable[..., Any], *arguments: Any) -> float:
@@ -149,13 +168,16 @@ def took(work: Callable[..., Any], *arguments: Any) -> float:
     return seconds(lambda: work(*arguments), time.process_time)
 
 
-def shown(value: float) -> str:
+def shown(value: float | None) -> str:
     """Seconds with two digits."""
+    if value is None:
+        return "-"
     return f"{value:.2g} s" if value < 100 else f"{value:.0f} s"
 
 
+@cache
 def compile_kernels() -> None:
-    """Fit every learner once, to rows enough that compiled kernels are used."""
+    """Fit every learner once, before the first measurement, to rows enough that compiled kernels are used."""
     for size in (Size(6_000, 20, 10), Size(6_000, 2_000, 20, is_text=True)):
         X, y = size.data()
         for estimator in learners(size).values():
@@ -168,17 +190,15 @@ def compile_kernels() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--limit", type=float, default=30.0, help="seconds after which a learner gets no larger data"
-    )
+    parser.add_argument("--limit", type=float, default=60.0, help="most seconds of one fit")
     parser.add_argument("--save", action="store_true", help="write the table to docs/benchmarks/")
+    parser.add_argument("--stored", action="store_true", help="measure nothing, write what is stored")
     options = parser.parse_args()
     rows = []
     with threadpool_limits(1):
-        compile_kernels()
-        for row in measured(options.limit):
-            rows.append(row)
-            print(*row, sep=" | ", flush=True)
+        for row in measured(options.limit, only_stored=options.stored):
+            rows.append([*row[:3], *map(shown, row[3:])])
+            print(*rows[-1], sep=" | ", flush=True)
     report("how_long", TEXT.format(limit=options.limit), HEADER, rows, save=options.save)
 
 

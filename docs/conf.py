@@ -81,6 +81,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "remove_config_comments": True,
     "show_memory": False,
+    "ignore_repr_types": r"dichotomies\.plots",
     "download_all_examples": False,
     "image_srcset": ["2x"],
     "filename_pattern": os.environ.get("GALLERY", "/plot_"),  # GALLERY=plot_03 runs one, GALLERY=- none

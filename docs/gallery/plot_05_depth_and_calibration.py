@@ -41,7 +41,7 @@ for depth, groups, before, after in zip(
 
 # %%
 # Errors of single decisions accumulate on the way down: uncalibrated, the tree is right ever more often than it says. Calibration of
-# the classes mends the bottom, at some cost near the top.
+# the classes mends that.
 from dichotomies.plots import DepthReliabilityDisplay
 
 DepthReliabilityDisplay(cuts).plot()

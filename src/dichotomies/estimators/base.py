@@ -21,8 +21,10 @@ from dichotomies._common.doc_links import documented
 from dichotomies._common.memory import LIMIT
 from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
+from dichotomies._common.shipping import shipment
 from dichotomies._kernels.compile import training
 from dichotomies.estimators.batch_fits import BatchFits
+from dichotomies.estimators.dask_input import by_block, computed
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.estimators.updates import Updates
 from dichotomies.estimators.validated_input import ValidatedInput
@@ -104,7 +106,7 @@ class DichotomyEstimator(
         Parameters
         ----------
         X : array, CSR matrix or data frame of shape (n_rows, n_features)
-            The features.
+            The features; of Dask also, which then gathers the rows here.
         y : array of shape (n_rows,)
             The labels: strings, integers or booleans; at least two different ones.
         sample_weight : array of shape (n_rows,), optional
@@ -114,7 +116,7 @@ class DichotomyEstimator(
         -------
         self
         """
-        X, y, sample_weight = to_host(X), to_host(y), to_host(sample_weight)
+        X, y, sample_weight = map(to_host, computed(X, y, sample_weight))
         with self._whole():
             return self._fit(X, y, sample_weight)
 
@@ -124,7 +126,7 @@ class DichotomyEstimator(
         before, limit = self.__dict__.copy(), LIMIT.set(None)
         try:
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
-            with ONE_BLAS_THREAD, training():
+            with ONE_BLAS_THREAD, training(), shipment():
                 yield
         except BaseException as error:
             self.__dict__ = before
@@ -195,6 +197,7 @@ class DichotomyEstimator(
 
     # ------------------------------------------------------------------ prediction
 
+    @by_block
     def predict_log_proba(self, X: Matrix) -> FloatArray:
         """Logarithms of the class probabilities, exact even where the probability underflows.
 
@@ -205,7 +208,7 @@ class DichotomyEstimator(
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Columns in the order of `classes_`.
+            Columns in the order of `classes_`. For a Dask array or data frame, a lazy Dask array.
         """
         if (xp := namespace(X)) is not None:
             on_device: FloatArray = device_log_proba(self.model_, self.checked_on_device(X, xp), xp)
@@ -213,6 +216,7 @@ class DichotomyEstimator(
         X = self.validated_rows(X)
         return self.model_.predict_log_proba(X, self.n_jobs)
 
+    @by_block
     def predict_proba(self, X: Matrix) -> FloatArray:
         """Class probabilities; every row sums to 1.
 
@@ -223,11 +227,12 @@ class DichotomyEstimator(
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Columns in the order of `classes_`.
+            Columns in the order of `classes_`. For a Dask array or data frame, a lazy Dask array.
         """
         log_proba = self.predict_log_proba(X)
         return np.exp(log_proba, out=log_proba) if (xp := namespace(X)) is None else xp.exp(log_proba)
 
+    @by_block
     def predict(self, X: Matrix) -> LabelArray:
         """The most probable class of each row.
 
@@ -238,6 +243,7 @@ class DichotomyEstimator(
         Returns
         -------
         ndarray of shape (n_rows,)
+            For a Dask array or data frame, a lazy Dask array.
         """
         if (xp := namespace(X)) is not None:
             on_host: LabelArray = self.classes_[to_host(xp.argmax(self.predict_log_proba(X), axis=1))]

@@ -224,9 +224,9 @@ class TreeParameters:
     n_jobs: int | None = parameter(
         None,
         "int",
-        """Nodes trained, and chunks of rows predicted, at a time, as everywhere in scikit-learn. Training
-        runs on the joblib backend chosen by `joblib.parallel_config`; prediction uses threads. The result
-        does not depend on it.""",
+        """Nodes trained, and chunks of rows predicted, at a time, as everywhere in scikit-learn. Clones
+        are trained on the joblib backend chosen by `joblib.parallel_config`; all else runs in threads,
+        unless that backend is a Dask or Ray cluster. The result does not depend on it.""",
     )
     random_state: int | np.random.RandomState | None = parameter(
         None,

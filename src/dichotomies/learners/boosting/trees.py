@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
+    from dichotomies.learners.boosting.binning import Binning
 
 
 #: Memory for dense rows of a sparse matrix, in bytes.
@@ -110,19 +111,18 @@ class BoostedTrees:
     is_trained: BoolArray
 
     @classmethod
-    def joined(cls, batches: Sequence[BoostedTrees]) -> BoostedTrees:
-        """Concatenate the nodes of all batches, which share their bins, and drop features not used."""
+    def joined(cls, binning: Binning, batches: Sequence[BoostedTrees]) -> BoostedTrees:
+        """Concatenate the nodes of all batches, with the edges of the features they use."""
         arrays = concatenated(batches)
-        first = batches[0]
         used, column = np.unique(arrays["column"], return_inverse=True)
-        n_edges = np.diff(first.edge_offsets)
+        n_edges = np.diff(binning.offsets)
         is_used = np.zeros(len(n_edges), dtype=np.bool_)
         is_used[used] = True
         return cls(
-            first.features[used],
-            first.edges[np.repeat(is_used, n_edges)],
+            used.astype(np.intp),
+            binning.edges[np.repeat(is_used, n_edges)],
             np.concatenate([[0], np.cumsum(n_edges[used])]),
-            first.is_categorical[used],
+            binning.is_categorical[used],
             **(arrays | {"column": column.astype(np.int32)}),
         )
 
