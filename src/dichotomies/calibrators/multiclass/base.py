@@ -207,7 +207,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         """Return calibrated log-probabilities up to a constant per row; `x` may be overwritten."""
 
     def device_scores(self, x: Any, xp: Any) -> Any:
-        """Return `scores` of `x`, an array of `xp` on a device; on the host unless there is a scale per class."""
+        """Return `scores` of `x`, an array of `xp`; on the host unless there is a scale per class."""
         if (affine := self.slope_and_bias()) is None:
             return like(self.scores(to_host(x).astype(np.float64)), x, xp)
         slope, bias = affine
