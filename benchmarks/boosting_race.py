@@ -158,17 +158,15 @@ class Searched:
 
 
 def searched_lightgbm() -> Searched:
-    """LightGBM with smaller steps, fewer leaves and drawn features."""
-    drawn = {"subsample": 0.7, "subsample_freq": 1, "colsample_bytree": 0.3, "min_child_samples": 5}
-    return Searched(
-        lightgbm, [{"learning_rate": 0.05}, {"num_leaves": 8, **drawn}, {"num_leaves": 31, **drawn}]
-    )
+    """LightGBM by default, with three times the rounds, or with larger trees of drawn rows and features."""
+    drawn = {"subsample": 0.7, "subsample_freq": 1, "colsample_bytree": 0.5, "min_child_samples": 5}
+    return Searched(lightgbm, [{}, {"n_estimators": 300}, {"num_leaves": 63, **drawn}])
 
 
 def searched_xgboost() -> Searched:
     """XGBoost likewise."""
-    drawn = {"subsample": 0.7, "colsample_bytree": 0.3, "learning_rate": 0.2}
-    return Searched(xgboost, [{"learning_rate": 0.1}, {"max_depth": 4, **drawn}, {"max_depth": 6, **drawn}])
+    drawn = {"subsample": 0.7, "colsample_bytree": 0.5}
+    return Searched(xgboost, [{}, {"n_estimators": 300, "learning_rate": 0.15}, {"max_depth": 8, **drawn}])
 
 
 CONTENDERS: dict[str, Callable[[], Any]] = {
@@ -197,7 +195,7 @@ def measure(data: str, name: str) -> dict[str, Any]:
     if name.startswith("ours"):  # compiled beforehand, as the others are
         few = np.flatnonzero(problem.y < 5)[:400]
         with compiling_always():
-            model.fit(_rows(X, few), problem.y[few]).predict_proba(X_test[:300])
+            model.fit(_rows(X, few), problem.y[few]).predict_proba(X_test)
     if isinstance(model, Searched):
         model = model.search(X, problem.y)
     before, begun = _peak(), time.process_time()

@@ -24,6 +24,14 @@ def defaults(
     repeats: Annotated[
         int, option(panel=_WHAT, min=1, help="How often everything is run.", show_default=True)
     ] = 3,
+    again: Annotated[
+        list[str] | None,
+        option(
+            panel=_WHAT,
+            metavar="WAY",
+            help="Forget the results of this way first, as after a change of the default; may be repeated.",
+        ),
+    ] = None,
     minutes: Annotated[
         float | None, option(panel=_WHAT, min=0, help="Begin no trial after so many minutes.")
     ] = None,
@@ -52,6 +60,7 @@ def defaults(
     from experiments.defaults.choice import DefaultsChoice
     from experiments.defaults.measure import measure
     from experiments.defaults.trial import DefaultsStore
+    from experiments.defaults.ways import WAYS
     from experiments.pages import regions
     from experiments.running import command
     from experiments.running.pool import run_all
@@ -63,6 +72,8 @@ def defaults(
     with DefaultsStore(out / STORE) as store:
         if not tables_only:
             choice = DefaultsChoice(command.chosen(dataset, DATASETS, "--dataset"), repeats)
+            stale = command.chosen(again, WAYS, "--again") if again else ()
+            store.forget([trial for trial in choice.trials() if trial.way in stale])
             run = partial(
                 run_all,
                 command.possible(choice, data_dir),

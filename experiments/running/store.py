@@ -18,7 +18,7 @@ from experiments.running.trial import Trial
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 #: Raised whenever the tables change, so that an older program does not misread a newer file.
 SCHEMA_VERSION = 1
@@ -107,6 +107,12 @@ class ResultStore(Generic[T, R]):
         with self._transaction() as connection:
             values = (*trial.values(), sentence, now(), versions())
             connection.execute(f"INSERT OR REPLACE INTO failures VALUES ({_marks(values)})", values)
+
+    def forget(self, trials: Iterable[T]) -> None:
+        """Delete the results of trials that would not give the same numbers any more."""
+        matches = " AND ".join(f"{name} = ?" for name in self._key)
+        with self._transaction() as connection:
+            connection.executemany(f"DELETE FROM results WHERE {matches}", [each.values() for each in trials])
 
     def finished(self) -> set[T]:
         """The trials that have a result."""

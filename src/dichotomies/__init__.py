@@ -52,7 +52,13 @@ _MODULES = (
     "structures",
 )
 #: Modules whose classes may be in model files; they register themselves when they are imported.
-_SAVABLE = ("estimators.classifier", "estimators.ensemble", "estimators.calibrated", "tables")
+_SAVABLE = (
+    "estimators.classifier",
+    "estimators.ensemble",
+    "estimators.calibrated",
+    "inference.conditioning",
+    "tables",
+)
 
 
 def __getattr__(name: str) -> Any:

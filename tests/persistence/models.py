@@ -2,6 +2,7 @@
 
 import warnings
 from contextlib import nullcontext
+from copy import deepcopy
 from functools import cache
 
 import numpy as np
@@ -115,6 +116,11 @@ def _others():
     ).fit(X, y)
     yield model("naive-bayes gaussian", structure=tree)
     yield model("naive-bayes gaussian", structure=tree).calibrate_sets(X, y)
+    yield NestedDichotomyClassifier(GaussianNB(), tree, random_state=0).partial_fit(X, y)
+    given = {"calibration_size": "cross-fit", "keep_rows": 100}
+    mixed = deepcopy(model("naive-bayes multinomial sparse", **given))
+    yield mixed.update(csr_array(X[:20]), np.array(["new"] * 20))  # nodes of sparse and of dense weights
+    yield NestedDichotomyClassifier(GaussianNB(), tree, random_state=0).fit(X, y).forget_class("")
     yield model("naive-bayes complement", cv=KFold(2, shuffle=True, random_state=3), random_state=None)
     few = StratifiedKFold(2)
     uncalibrated = model("naive-bayes gaussian", internal_calibration="platt", cv=few)

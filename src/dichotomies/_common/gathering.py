@@ -1,4 +1,4 @@
-"""Entries of several arrays that follow one another."""
+"""Entries of several arrays that follow one another, and segments of one."""
 
 from __future__ import annotations
 
@@ -31,3 +31,19 @@ def gather(arrays: Sequence[npt.NDArray[Any]], places: IntArray) -> npt.NDArray[
         out[mine] = array[places[mine] - begin]
         begin += len(array)
     return out
+
+
+def take_segments(offsets: IntArray, taken: IntArray) -> tuple[IntArray, Any]:
+    """Concatenate some segments: return their new offsets and the indices of their entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies._common.gathering import take_segments
+    >>> take_segments(np.array([0, 2, 3, 6]), np.array([2, 0]))
+    (array([0, 3, 5]), array([3, 4, 5, 0, 1]))
+    """
+    size = np.diff(offsets)[taken]
+    ends = np.cumsum(size)
+    places = np.repeat(offsets[taken] - (ends - size), size) + np.arange(size.sum())
+    return np.concatenate([[0], ends]), places

@@ -1,13 +1,15 @@
-"""Work in parts: chunks of rows, batches, parallel loops over them, and the `Context` of a call."""
+"""Work in parts: chunks of rows, batches, parallel loops here or on a cluster; the `Context` of a call."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
@@ -18,12 +20,19 @@ from dichotomies._common.progress import Bar, Progress, within
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from dichotomies._common.cluster import Cluster
     from dichotomies._common.progress import Reporter
     from dichotomies._common.typing import IntArray, Matrix
 
 
 #: Enough for load balancing and progress reports, few enough to be cheap.
 _BATCHES_PER_JOB = 16
+
+#: Backends of joblib that stand for a cluster.
+_CLUSTERS = ("DaskDistributedBackend", "RayBackend")
+
+#: Seconds of work on one core below which a cluster would only take longer.
+_WORTH_SENDING = 1.0
 
 
 def rows_within(
@@ -138,6 +147,16 @@ class _ReportingParallel(Parallel):
             self.progress.show(within(self.span, self.n_completed_tasks / self.total))
 
 
+def active(n_jobs: int | None) -> Cluster | None:
+    """Cluster of joblib's active backend; None where work stays on this machine."""
+    backend, _ = get_active_backend()
+    if type(backend).__name__ not in _CLUSTERS:
+        return None
+    from dichotomies._common.cluster import connected  # only where there is one
+
+    return connected(backend, n_jobs)
+
+
 @dataclass(frozen=True)
 class Context:
     """Random numbers, workers and progress reports of one call.
@@ -161,6 +180,48 @@ class Context:
     verbose: bool = False
     title: str = ""
     span: tuple[float, float] = (0.0, 1.0)
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        shared: Any,
+        arguments: Sequence[tuple[Any, ...]],
+        seconds: Sequence[float],
+        *,
+        work: str = "",
+        threads: bool = True,
+    ) -> list[Any]:
+        """Call ``function(shared, *each)`` for each tuple of arguments; return the results in their order.
+
+        On a cluster (`dichotomies._common.cluster`) the most expensive tasks start first, and `shared` is
+        sent once per worker. Work of less than `_WORTH_SENDING` stays here.
+
+        Parameters
+        ----------
+        function : callable
+            A function of a module, not a closure.
+        seconds : sequence of float
+            Rough estimate for each task.
+        work : str
+            Title of the progress report.
+        threads : bool
+            On this machine, run in threads; otherwise in processes, unless joblib is told otherwise.
+        """
+        progress = self.progress(work)
+        remote = self.cluster(float(np.sum(seconds)))
+        if remote is not None and len(arguments) > 1:
+            results: dict[int, Any] = {}
+            for i, result in remote.results(function, shared, arguments, seconds):
+                results[i] = result
+                if progress is not None:
+                    progress.show(len(results) / len(arguments))
+            return [results[i] for i in range(len(arguments))]
+        task = partial(function, shared)
+        return run(task, arguments, n_jobs=self.n_jobs, progress=progress, shared_memory=threads)
+
+    def cluster(self, seconds: float) -> Cluster | None:
+        """Cluster for work that takes so long on one core; None where it is to stay on this machine."""
+        return active(self.n_jobs) if seconds >= _WORTH_SENDING else None
 
     def titled(self, title: str, i: int = 0, n: int = 1) -> Context:
         """Copy with a longer title prefix, for part `i` of `n` of the work."""

@@ -9,6 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 #: Name of the command: its module and function, in the order in which they are listed.
 COMMANDS = {
     "fit": ("fit", "fit"),
+    "fit-batches": ("fit_batches", "fit_batches"),
     "predict": ("predict", "predict"),
     "evaluate": ("evaluate", "evaluate"),
     "report": ("report", "report"),

@@ -144,14 +144,15 @@ def fit(
         Bar.stage(SAVING)
         classifier.set_params(n_jobs=None, verbose=0)  # settings of this run, not of the model
         model.save(output)
-    summary = _summary(model, len(table), output, time.monotonic() - begun)
+    summary = summary_of(model, len(table), output, time.monotonic() - begun)
     if json:
         print_json(summary)
     else:
-        _print(summary, source.path)
+        print_summary(summary, str(source.path))
 
 
-def _summary(model: Any, n_rows: int, output: Path, seconds: float) -> dict[str, Any]:
+def summary_of(model: Any, n_rows: int, output: Path, seconds: float) -> dict[str, Any]:
+    """Facts about a model that was saved."""
     return {
         "model": str(output),
         "bytes": output.stat().st_size,
@@ -164,7 +165,8 @@ def _summary(model: Any, n_rows: int, output: Path, seconds: float) -> dict[str,
     }
 
 
-def _print(summary: dict[str, Any], data: Path) -> None:
+def print_summary(summary: dict[str, Any], data: str) -> None:
+    """Print what `summary_of` has found."""
     print(
         f"{plural(summary['rows'], 'row')} of {data}, {plural(summary['features'], 'feature')}, "
         f"{plural(summary['classes'], 'class')}, {trees_in_words(summary)}\n"

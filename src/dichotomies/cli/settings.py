@@ -217,4 +217,8 @@ def _number_or_text(given: Any) -> Any:
 
 
 #: Readers of values that are written in several ways, by option.
-_READERS: dict[str, Callable[[Any], Any]] = {"calibrated_nodes": _nodes, "calibration_size": _number_or_text}
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "calibrated_nodes": _nodes,
+    "calibration_size": _number_or_text,
+    "keep_rows": _number_or_text,
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from html import escape
 from numbers import Integral
@@ -21,8 +21,12 @@ from dichotomies._common.doc_links import documented
 from dichotomies._common.memory import LIMIT
 from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
+from dichotomies._common.shipping import shipment
 from dichotomies._kernels.compile import training
+from dichotomies.estimators.batch_fits import BatchFits
+from dichotomies.estimators.dask_input import by_block, computed
 from dichotomies.estimators.partial_answers import PartialAnswers
+from dichotomies.estimators.updates import Updates
 from dichotomies.estimators.validated_input import ValidatedInput
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.device import device_log_proba
@@ -30,15 +34,17 @@ from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners.frames import FrameCategories, FrameColumns
 from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
 from dichotomies.training import expected_time
+from dichotomies.training.drift import Drift
 from dichotomies.training.external import Calibration
 from dichotomies.training.judging import LearnerJudge
+from dichotomies.training.kept_rows import KeptRows
 from dichotomies.training.learner_choice import choose_learner
 from dichotomies.training.parameters import TreeParameters
 from dichotomies.training.train import grow, train
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -48,6 +54,9 @@ if TYPE_CHECKING:
     from dichotomies.rows import Rows
     from dichotomies.training.plan import Plan
     from dichotomies.tree import ClassTree
+
+
+_STATISTICS = Such(lambda it: hasattr(it, "n_folds"), "are statistics of the classes")
 
 
 @documented("user-guide.md")
@@ -66,9 +75,19 @@ if TYPE_CHECKING:
     conformal_=Optional(Part(ConformalRows, "n_classes"), may_be_missing=True),
     n_jobs=Optional(Integral),
     categories_=Optional(Part(FrameCategories, "n_features"), may_be_missing=True),
+    kept_rows_=Optional(Part(KeptRows, "n_features", "n_classes"), may_be_missing=True),
+    statistics_=Optional(Part(_STATISTICS, "n_features", "n_classes"), may_be_missing=True),
+    drift_=Optional(Part(Drift), may_be_missing=True),
 )
 class DichotomyEstimator(
-    PartialAnswers, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ValidatedInput, TreeParameters
+    PartialAnswers,
+    Updates,
+    BatchFits,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
+    ValidatedInput,
+    TreeParameters,
 ):
     """Base class of the classifiers made of nested dichotomies.
 
@@ -87,7 +106,7 @@ class DichotomyEstimator(
         Parameters
         ----------
         X : array, CSR matrix or data frame of shape (n_rows, n_features)
-            The features.
+            The features; of Dask also, which then gathers the rows here.
         y : array of shape (n_rows,)
             The labels: strings, integers or booleans; at least two different ones.
         sample_weight : array of shape (n_rows,), optional
@@ -97,13 +116,19 @@ class DichotomyEstimator(
         -------
         self
         """
-        X, y, sample_weight = to_host(X), to_host(y), to_host(sample_weight)
+        X, y, sample_weight = map(to_host, computed(X, y, sample_weight))
+        with self._whole():
+            return self._fit(X, y, sample_weight)
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Training as a whole or not at all: if it fails, what was fitted before stays as it was."""
         before, limit = self.__dict__.copy(), LIMIT.set(None)
         try:
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
-            with ONE_BLAS_THREAD, training():
-                return self._fit(X, y, sample_weight)
-        except BaseException as error:  # what was fitted before stays as it was
+            with ONE_BLAS_THREAD, training(), shipment():
+                yield
+        except BaseException as error:
             self.__dict__ = before
             if isinstance(error, np.linalg.LinAlgError):
                 raise ValueError(
@@ -115,8 +140,7 @@ class DichotomyEstimator(
             LIMIT.reset(limit)
 
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
-        for name in ("estimator_", "learner_nll_", "conformal_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
+        self._forget_fit()
         plan, X = self._planned(X)
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
@@ -127,6 +151,11 @@ class DichotomyEstimator(
         with bar:
             self.learner_ = self._fit_stages(plan, rows, node_rows, context)
         return self
+
+    def _forget_fit(self) -> None:
+        """Remove results of an earlier fit that the next may not have."""
+        for name in ("estimator_", "learner_nll_", "conformal_", "kept_rows_", "statistics_"):
+            self.__dict__.pop(name, None)
 
     def _fit_stages(self, plan: Plan, rows: Rows, node_rows: Rows, context: Context) -> str:
         """Choose the learner, grow, train and calibrate; return a description of the learner."""
@@ -141,9 +170,12 @@ class DichotomyEstimator(
         if context.verbose and self.structure_:
             say(self.structure_)
         context.stage(TRAINING)
-        self.model_, self.calibration_, conformal = train(plan, forest, node_rows, context)
+        self.model_, self.calibration_, conformal, kept = train(plan, forest, node_rows, context)
         if conformal is not None:
             self.conformal_ = conformal
+        if kept is not None:
+            self.kept_rows_ = kept
+        self.drift_ = Drift(0, len(rows), 0, 0, 0, np.zeros(forest.n_different, dtype=bool))
         if context.verbose:
             say(f"calibration: {self.calibration_}")
         return described
@@ -165,6 +197,7 @@ class DichotomyEstimator(
 
     # ------------------------------------------------------------------ prediction
 
+    @by_block
     def predict_log_proba(self, X: Matrix) -> FloatArray:
         """Logarithms of the class probabilities, exact even where the probability underflows.
 
@@ -175,7 +208,7 @@ class DichotomyEstimator(
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Columns in the order of `classes_`.
+            Columns in the order of `classes_`. For a Dask array or data frame, a lazy Dask array.
         """
         if (xp := namespace(X)) is not None:
             on_device: FloatArray = device_log_proba(self.model_, self.checked_on_device(X, xp), xp)
@@ -183,6 +216,7 @@ class DichotomyEstimator(
         X = self.validated_rows(X)
         return self.model_.predict_log_proba(X, self.n_jobs)
 
+    @by_block
     def predict_proba(self, X: Matrix) -> FloatArray:
         """Class probabilities; every row sums to 1.
 
@@ -193,11 +227,12 @@ class DichotomyEstimator(
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Columns in the order of `classes_`.
+            Columns in the order of `classes_`. For a Dask array or data frame, a lazy Dask array.
         """
         log_proba = self.predict_log_proba(X)
         return np.exp(log_proba, out=log_proba) if (xp := namespace(X)) is None else xp.exp(log_proba)
 
+    @by_block
     def predict(self, X: Matrix) -> LabelArray:
         """The most probable class of each row.
 
@@ -208,6 +243,7 @@ class DichotomyEstimator(
         Returns
         -------
         ndarray of shape (n_rows,)
+            For a Dask array or data frame, a lazy Dask array.
         """
         if (xp := namespace(X)) is not None:
             on_host: LabelArray = self.classes_[to_host(xp.argmax(self.predict_log_proba(X), axis=1))]

@@ -58,17 +58,21 @@ class ValidatedInput(TreeParameters):
         """Make the plan, and the rows with numbers for the categories that clones see as they are."""
         return self._with_frame(Plan.of(self, self._for_frame(X)), X)
 
+    def _plan_as_fitted(self) -> Plan:
+        """Make the plan of a fitted estimator again, with the columns of its data frame."""
+        base = self.base_estimator
+        if hasattr(self, "categories_"):
+            base = _told_of(self.categories_, base)
+        plan = Plan.of(self, base)
+        return _in_frame(plan, self.frame_columns_) if hasattr(self, "frame_columns_") else plan
+
     def _with_frame(self, plan: Plan, X: Any) -> tuple[Plan, Any]:
         """Give clones the categories of a data frame as the user gave them, and the trees their positions."""
         self.__dict__.pop("frame_columns_", None)
-        clones = plan.learner
-        if not isinstance(clones, GenericLearner) or (columns := FrameColumns.of(X)) is None:
+        if not isinstance(plan.learner, GenericLearner) or (columns := FrameColumns.of(X)) is None:
             return plan, X
         self.frame_columns_ = columns
-        learner = GenericLearner(
-            InFrame(clones.estimator, columns), calibrated=clones.calibrated, reason=clones.reason
-        )
-        return replace(plan, learner=learner), columns.numbers(X)
+        return _in_frame(plan, columns), columns.numbers(X)
 
     def _for_frame(self, X: Any) -> Any:
         """The base learner, told of the categorical columns of a data frame where it takes such."""
@@ -77,23 +81,31 @@ class ValidatedInput(TreeParameters):
         if find is None or (categories := find(X)) is None:
             return self.base_estimator
         self.categories_ = categories
-        return clone(self.base_estimator).set_params(categorical_features=categories.positions.tolist())
+        return _told_of(categories, self.base_estimator)
 
     def _validated(self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None) -> Rows:
         """Check the rows and set `classes_`."""
-        check_indices(X)
-        X, y = validate_data(self, self._numbered(X), plain_labels(y), **self._accepted())
-        check_magnitude(X)
-        if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
-            check_classification_targets(y)
-        self.classes_, codes, self.class_count_ = np.unique(y, return_inverse=True, return_counts=True)
+        rows = self._validated_batch(X, y, sample_weight, reset=True)
+        self.classes_, self.class_count_ = rows.classes, rows.class_size
         if len(self.classes_) < 2:
             only = self.classes_.tolist()[0]
             raise ValueError(f"A classifier needs at least two classes, but y has only one class: {only!r}.")
+        return rows
+
+    def _validated_batch(
+        self, X: Matrix, y: Any, sample_weight: npt.ArrayLike | None, *, reset: bool = False
+    ) -> Rows:
+        """Check rows of any number of classes; the number of features must be that of the first batch."""
+        check_indices(X)
+        X, y = validate_data(self, self._numbered(X), plain_labels(y), reset=reset, **self._accepted())
+        check_magnitude(X)
+        if y.dtype.kind not in "USbiu":  # strings, booleans and integers always are labels
+            check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
         weight = None
         if sample_weight is not None:
             weight = row_weights(sample_weight, X.shape[0])
-        return Rows(X, codes, self.classes_, weight)
+        return Rows(X, codes, classes, weight)
 
     def _numbered(self, X: Any) -> Any:
         """A data frame with numbers for its categories."""
@@ -176,3 +188,18 @@ class ValidatedInput(TreeParameters):
             and X.dtype in accepted["dtype"]
             and bool(np.isfinite(values.sum()))
         )
+
+
+def _told_of(categories: FrameCategories, base: Any) -> Any:
+    """A base learner with the positions of the categorical columns."""
+    return clone(base).set_params(categorical_features=categories.positions.tolist())
+
+
+def _in_frame(plan: Plan, columns: FrameColumns) -> Plan:
+    """The plan for clones that get a data frame with the categories as the user gave them."""
+    clones = plan.learner
+    assert isinstance(clones, GenericLearner)
+    learner = GenericLearner(
+        InFrame(clones.estimator, columns), calibrated=clones.calibrated, reason=clones.reason
+    )
+    return replace(plan, learner=learner)

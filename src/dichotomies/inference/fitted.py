@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.parallel import Context, row_slices
 from dichotomies._kernels.composition import implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
-from dichotomies.inference.composition import bytes_of_chunk, class_log_proba, in_chunks
+from dichotomies.inference.composition import bytes_of_chunk, chunk_rows, class_log_proba, in_chunks
 from dichotomies.inference.pooling import POOLINGS
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from dichotomies.learners import Scorer
     from dichotomies.tree import ClassTree
 
+
+#: Seconds per row and node, to see if a cluster pays.
+_SECONDS = 1e-7
 
 _CALIBRATOR = Optional(Part(MulticlassCalibrator, "n_classes"))
 
@@ -135,7 +139,8 @@ class FittedForest:
             else:
                 out[rows] = self.log_proba(X[rows])
 
-        self.in_chunks(X, predict, n_jobs)
+        if not self._on_cluster(FittedForest.log_proba, X, out, n_jobs):
+            self.in_chunks(X, predict, n_jobs)
         return out
 
     def log_proba_by_tree(self, X: Matrix, n_jobs: int | None = None) -> FloatArray:
@@ -155,10 +160,12 @@ class FittedForest:
         """Code of the most probable class of each row."""
         best = np.empty(X.shape[0], dtype=np.intp)
         search = self.search if self.search is not None and self.search.is_worthwhile(X, 1) else None
+        if search is None and self._on_cluster(FittedForest._highest, X, best, n_jobs):
+            return best
 
         def predict(rows: slice) -> None:
             if search is None:
-                best[rows] = self.log_proba(X[rows]).argmax(axis=1)
+                best[rows] = self._highest(X[rows])
             else:
                 found = search.best(X[rows], 1, most=search.most_visits(X)).codes[:, 0]
                 lost = np.flatnonzero(found < 0)
@@ -168,6 +175,21 @@ class FittedForest:
 
         self.in_chunks(X, predict, n_jobs)
         return best
+
+    def _highest(self, X: Matrix) -> IntArray:
+        """Code of the most probable class of each row of a chunk."""
+        codes: IntArray = self.log_proba(X).argmax(axis=1)
+        return codes
+
+    def _on_cluster(self, function: Callable[..., Any], X: Matrix, out: Any, n_jobs: int | None) -> bool:
+        """Write answers for chunks of rows to `out`; False where the work is to stay on this machine."""
+        remote = Context(n_jobs=n_jobs).cluster(_SECONDS * X.shape[0] * self.forest.n_different)
+        if remote is None:
+            return False
+        chunks = list(row_slices(X.shape[0], chunk_rows(_width(self.forest))))
+        for i, answer in remote.results(function, self, [(X[rows],) for rows in chunks]):
+            out[chunks[i]] = answer
+        return True
 
     def in_chunks(self, X: Matrix, predict: Callable[[slice], None], n_jobs: int | None) -> None:
         """Predict chunk by chunk: no more than a chunk of probabilities per worker is held at a time."""

@@ -12,7 +12,7 @@ from scipy.special import log_expit
 from dichotomies.calibrators.binary import ScoreMaps
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
-from dichotomies.persistence.checks import Each, Part, check_value, expect
+from dichotomies.persistence.checks import Array, Each, Part, check_value, expect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -134,6 +134,7 @@ class JoinedScorer:
             check_value(SCORER, part, "a part", {"n_nodes": size, "n_features": names["n_features"]})
 
 
+@savable("some-nodes", nodes=Array("integer", "n_nodes"))
 @dataclass(frozen=True)
 class SomeNodes:
     """Some nodes of a scorer, in an order of their own."""
@@ -149,19 +150,70 @@ class SomeNodes:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
         return self.scorer.pair_log_odds(X, rows, self.nodes[nodes])
 
+    def check_relations(self, names: dict[str, Any]) -> None:
+        """Raise unless the nodes are some of the scorer's; see `dichotomies.persistence.checks`."""
+        sizes = self.scorer.sizes if isinstance(self.scorer, JoinedScorer) else []
+        expect(len(sizes) > 0, "some nodes are taken of parts that were joined")
+        n_nodes = sum(sizes)
+        check_value(Array("integer", "n_taken", within=(0, n_nodes)), self.nodes, "nodes", {})
+        check_value(SCORER, self.scorer, "scorer", {"n_nodes": n_nodes, "n_features": names["n_features"]})
+
 
 def some_nodes(scorer: Any, nodes: IntArray) -> Scorer:
     """Some nodes of a scorer; of linear and Gaussian nodes, again a scorer of that kind."""
     parts: Sequence[Any] = scorer.parts if isinstance(scorer, JoinedScorer) else [scorer]
+    if all(isinstance(part, AveragedScorer) for part in parts):
+        return _some_averaged(parts, nodes)
     if all(isinstance(part, CalibratedScorer) and part.bound == parts[0].bound for part in parts):
         inner = JoinedScorer([part.scorer for part in parts], [len(part.maps) for part in parts])
         maps = ScoreMaps.gathered([part.maps for part in parts], nodes)
         return CalibratedScorer(some_nodes(inner, nodes), maps, parts[0].bound)
-    kind = type(parts[0])
-    if hasattr(kind, "gathered") and all(type(part) is kind for part in parts):
-        taken: Scorer = kind.gathered(parts, nodes)
+    kinds = {(type(part), type(getattr(part, "scorer", None))) for part in parts}
+    if len(kinds) == 1 and hasattr(parts[0], "gathered"):
+        taken: Scorer = parts[0].gathered(parts, nodes)
         return taken
-    return SomeNodes(scorer, nodes)
+    return _flattened(scorer, nodes) if isinstance(scorer, JoinedScorer) else SomeNodes(scorer, nodes)
+
+
+def _flattened(scorer: JoinedScorer, nodes: IntArray) -> SomeNodes:
+    """Some nodes of parts side by side, none of which is again some nodes of parts."""
+    parts: list[Scorer] = []
+    sizes: list[int] = []
+    places: list[IntArray] = []
+    for part, size in zip(scorer.parts, scorer.sizes, strict=True):
+        inner = part.scorer if isinstance(part, SomeNodes) else None
+        own = part.nodes if isinstance(part, SomeNodes) else np.arange(size)
+        places.append(sum(sizes) + own)
+        parts += inner.parts if isinstance(inner, JoinedScorer) else [part]
+        sizes += inner.sizes if isinstance(inner, JoinedScorer) else [size]
+    return SomeNodes(JoinedScorer(parts, sizes), np.concatenate(places)[nodes])
+
+
+def edited(scorer: Any, n_nodes: int, source: IntArray, parts: Sequence[tuple[Scorer, int]]) -> Scorer:
+    """Nodes of a scorer and of further parts, mixed.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of the scorer's nodes.
+    source : (n_new_nodes,)
+        Number of each node in the scorer, or -1 for the next node of the parts.
+    parts : sequence of (Scorer, int)
+        With their numbers of nodes.
+    """
+    is_joined = isinstance(scorer, JoinedScorer)
+    known, sizes = (scorer.parts, scorer.sizes) if is_joined else ([scorer], [n_nodes])
+    nodes = np.where(source < 0, n_nodes + np.cumsum(source < 0) - 1, source)
+    joined = JoinedScorer([*known, *(part for part, _ in parts)], [*sizes, *(size for _, size in parts)])
+    return some_nodes(joined, nodes)
+
+
+def _some_averaged(parts: Sequence[AveragedScorer], nodes: IntArray) -> AveragedScorer:
+    """Some nodes of averaged parts; their members are calibrated, so that their sizes are known."""
+    members = zip(*(part.members for part in parts), strict=True)
+    return AveragedScorer(
+        [some_nodes(JoinedScorer(each, [len(part.maps) for part in each]), nodes) for each in members]
+    )
 
 
 def base_scorers(scorer: Any) -> list[Any]:

@@ -112,6 +112,9 @@ class Learner(ABC):
     #: True if a node's model does not depend on the rest of the tree.
     nodes_are_independent = True
 
+    #: True if rows may be weighted.
+    takes_weight = True
+
     #: True if training takes microseconds per row and node, so that comparing several trees is cheap.
     is_quick = False
 

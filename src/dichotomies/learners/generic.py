@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,18 +12,25 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
 
-from dichotomies._common.parallel import even_batches, run
-from dichotomies.learners.base import LEARNERS, Learner, takes_weight
+from dichotomies._common.parallel import even_batches
+from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, Wanted, takes_weight
 from dichotomies.learners.fitted_node import FittedNode
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.rows import NodeTask
+
+
+#: Stands for no fold left out.
+_NONE = -1
+
+#: Seconds to train a clone, and per row and feature of its node, to see if a cluster pays.
+_SECONDS, _SECONDS_PER_NUMBER = 2e-3, 1e-7
 
 
 @savable("clones", nodes=Each(Part(FittedNode), "n_nodes"), X_is_checked=bool)
@@ -41,6 +48,12 @@ class GenericScorer:
 
     nodes: list[FittedNode]
     X_is_checked: bool
+
+    @classmethod
+    def gathered(cls, parts: Sequence[GenericScorer], nodes: IntArray) -> GenericScorer:
+        """Take nodes of several parts, which are numbered one after the other."""
+        every = [node for part in parts for node in part.nodes]
+        return cls([every[k] for k in nodes], all(part.X_is_checked for part in parts))
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row of `X` at each node, shape (n_rows, n_nodes)."""
@@ -119,6 +132,11 @@ class GenericLearner(Learner):
         return hasattr(type(self.estimator), "predict_proba")
 
     @property
+    def takes_weight(self) -> bool:  # type: ignore[override]
+        """True if the clones can be fitted with sample weights."""
+        return takes_weight(self.estimator)
+
+    @property
     def description(self) -> str:
         """One line for users: the name of the learner and its method."""
         because = f", because {self.reason}" if self.reason else ""
@@ -131,16 +149,51 @@ class GenericLearner(Learner):
         Clones whose own ``random_state`` is None are seeded node by node, so that the result does not depend
         on which worker trains which node.
         """
+        [full], _ = self._train(task, [_NONE], context, keeps=True)
+        return full
+
+    def cross_fit(self, task: NodeTask, wanted: Wanted, context: Context) -> CrossFitted:
+        """Train all nodes without each fold, and on all rows; rows are scored where a node is trained."""
+        left_out = [*range(task.rows.n_folds), *([_NONE] if Wanted.FULL in wanted else [])]
+        trained, scores = self._train(task, left_out, context, keeps=Wanted.MEMBERS in wanted)
+        return CrossFitted(
+            trained.pop() if Wanted.FULL in wanted else None,
+            trained if Wanted.MEMBERS in wanted else [],
+            scores if Wanted.SCORES in wanted else None,
+        )
+
+    def _train(
+        self, task: NodeTask, left_out: list[int], context: Context, *, keeps: bool
+    ) -> tuple[list[GenericScorer], FloatArray]:
+        """Train one model for each fold left out, and score the nodes' own rows of that fold.
+
+        Models of folds are returned only if they are to be kept, so that workers need not send them back.
+        """
         self._check_weights(task)
-        seeds = context.rng.randint(np.iinfo(np.int32).max, size=task.n_nodes)
-        progress = context.progress(f"training {task.n_nodes} nodes")
-        batches = even_batches(task.node_size, context.n_jobs)
-        work = [(self, task.prepared(), batch, seeds[batch]) for batch in batches]
-        results = run(_fit_batch, work, n_jobs=context.n_jobs, progress=progress)
-        return GenericScorer([node for batch in results for node in batch], self._passes_X_unchanged)
+        most, batches = np.iinfo(np.int32).max, even_batches(task.node_size, context.n_jobs)
+        seeds = {f: context.rng.randint(most, size=task.n_nodes) for f in left_out}
+        work = [(batch, f, seeds[f][batch], keeps or f == _NONE) for f in left_out for batch in batches]
+        size = task.node_size
+        seconds = [
+            (_SECONDS + _SECONDS_PER_NUMBER * task.rows.n_features * size[each[0]]).sum() for each in work
+        ]
+        models = "" if len(left_out) == 1 else f" of {len(left_out)} models"
+        done = context.map(
+            _fit_batch, _CloneTask(self, task.prepared()), work, seconds,
+            work=f"training {task.n_nodes} nodes{models}", threads=False,
+        )  # fmt: skip
+        nodes: dict[int, list[FittedNode]] = {f: [] for f in left_out}
+        pairs, fold = task.own_pairs(), task.rows.fold
+        scores = np.full(len(pairs.rows), np.nan)
+        for (batch, f, *_), (fitted, of_fold) in zip(work, done, strict=True):
+            nodes[f] += fitted
+            if fold is not None and f != _NONE:
+                inside = slice(pairs.offsets[batch.start], pairs.offsets[batch.stop])
+                scores[inside][fold[pairs.rows[inside]] == f] = of_fold
+        return [GenericScorer(nodes[f], self._passes_X_unchanged) for f in left_out], scores
 
     def _check_weights(self, task: NodeTask) -> None:
-        if task.rows.weight is not None and not takes_weight(self.estimator):
+        if task.rows.weight is not None and not self.takes_weight:
             raise TypeError(
                 f"sample_weight was given, but {type(self.estimator).__name__} cannot be fitted with it; "
                 "a pipeline can when scikit-learn's metadata routing is enabled and its step requests it."
@@ -170,8 +223,36 @@ class GenericLearner(Learner):
         return FittedNode.read(estimator, X, left_is_positive, prior)
 
 
-def _fit_batch(learner: GenericLearner, task: NodeTask, nodes: range, seeds: IntArray) -> list[FittedNode]:
-    fitted = []
+@dataclass(frozen=True, eq=False)
+class _CloneTask:
+    """Clones to train, and the rows of their nodes, with or without those of a fold."""
+
+    learner: GenericLearner
+    whole: NodeTask
+    views: dict[int, NodeTask] = field(default_factory=dict)
+
+    def without(self, fold: int) -> NodeTask:
+        """The rows outside a fold."""
+        if fold == _NONE:
+            return self.whole
+        if fold not in self.views:
+            self.views[fold] = self.whole.take(np.flatnonzero(self.whole.rows.fold != fold))
+        return self.views[fold]
+
+    def held_out(self, node: int, fold: int) -> IntArray:
+        """Rows of a node in a fold, in the order of `own_pairs`."""
+        task = self.whole
+        assert task.rows.fold is not None
+        rows = task.row_order[task.leaf_offset[task.start[node]] : task.leaf_offset[task.stop[node]]]
+        mine: IntArray = rows[task.rows.fold[rows] == fold]
+        return mine
+
+
+def _fit_batch(
+    shared: _CloneTask, nodes: range, fold: int, seeds: IntArray, keeps: bool
+) -> tuple[list[FittedNode], FloatArray]:
+    """Train some nodes without the rows of a fold, which are then scored; NaN where a node is constant."""
+    learner, task, fitted, scores = shared.learner, shared.without(fold), [], [np.empty(0)]
     with config_context(assume_finite=learner._passes_X_unchanged):  # X was checked once
         for node, seed in zip(nodes, seeds, strict=True):
             try:
@@ -179,7 +260,18 @@ def _fit_batch(learner: GenericLearner, task: NodeTask, nodes: range, seeds: Int
             except Exception as error:
                 error.add_note(f"This was at node {node} of the tree, which has {task.node_size[node]} rows.")
                 raise
-    return fitted
+            if fold != _NONE:
+                scores.append(_scored(fitted[-1], shared, node, fold))
+    return fitted if keeps else [], np.concatenate(scores)
+
+
+def _scored(fitted: FittedNode, shared: _CloneTask, node: int, fold: int) -> FloatArray:
+    rows = shared.held_out(node, fold)
+    scores = np.full(len(rows), np.nan)
+    if fitted.estimator is not None and len(rows):
+        with np.errstate(divide="ignore"):
+            fitted.log_odds(shared.whole.rows.features_of(rows), scores)
+    return scores
 
 
 def _open_seeds(estimator: Any) -> list[str]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 METRICS = ("auto", "raw", "within", "cosine")
 
+#: Key of the sums of the features of each class in the memo of `Rows`.
+CLASS_TOTALS = "class totals"
+
 #: Bytes of dense features held at a time.
 _CHUNK_BYTES = 2**25
 
@@ -228,7 +231,7 @@ def is_sparse(matrix: Any) -> bool:
 
 def class_sums(task: GrowingTask) -> ClassSums:
     """Compute the class means; sparse features never become a dense array of classes times features."""
-    total = _indicator(task) @ task.features
+    total = task.rows.remember(CLASS_TOTALS, lambda: _indicator(task) @ task.features)
     order = _order_by_content(total, task)
     total, weight = total[order], task.rows.class_weight[order]
     overall = total.sum(axis=0) / max(weight.sum(), np.finfo(float).tiny)

@@ -1,6 +1,7 @@
 """Users' table files: reading CSV, Parquet, svmlight and NPZ, models of tables, writing predictions."""
 
 from dichotomies.tables.base import TableFile
+from dichotomies.tables.batches import arrow_batches, fit_to_files, parquet_batches
 from dichotomies.tables.categories import CategoryFeatures
 from dichotomies.tables.dates import DateFeatures
 from dichotomies.tables.dialect import Dialect
@@ -27,7 +28,10 @@ __all__ = [
     "TableModel",
     "TextFeatures",
     "allows_missing",
+    "arrow_batches",
+    "fit_to_files",
     "format_of",
     "open_table",
     "open_writer",
+    "parquet_batches",
 ]

@@ -112,22 +112,22 @@ class TableModel:
         scaled : bool, optional
             Divide columns of numbers by their standard deviations; by default, if there are other columns.
         """
+        model = cls.prepared(classifier, table, label=label, ngrams=ngrams, scaled=scaled)
+        X, y = model.matrix(table), table.labels
+        classifier.fit(X, y) if table.weight is None else classifier.fit(X, y, sample_weight=table.weight)
+        return model
+
+    @classmethod
+    def prepared(
+        cls, classifier: Any, table: Table, *, label: str | None, ngrams: str, scaled: bool | None
+    ) -> TableModel:
+        """Find out how columns become features, for a classifier that is still to be fitted; see `fit`."""
         encoders = tuple(_encoder(table, column, ngrams) for column in table.texts)
         named = table.names is not None and len(table.names) > 0
         scaled = bool(encoders) if scaled is None else scaled
         numbers = NumberFeatures.fit(table.X, table.weight, scaled=scaled) if named else None
-        model = cls(
-            classifier,
-            table.names,
-            encoders,
-            label,
-            table.first_id,
-            numbers,
-            _is_dense(encoders, classifier),
-        )
-        X, y = model.matrix(table), table.labels
-        classifier.fit(X, y) if table.weight is None else classifier.fit(X, y, sample_weight=table.weight)
-        return model
+        is_dense = _is_dense(encoders, classifier)
+        return cls(classifier, table.names, encoders, label, table.first_id, numbers, is_dense)
 
     @classmethod
     def of(cls, fitted: Any) -> TableModel:

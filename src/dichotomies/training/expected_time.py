@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dichotomies._common.progress import CALIBRATING, CHOOSING, GROWING, TRAINING
+from dichotomies.learners.naive_bayes import NaiveBayesLearner
 from dichotomies.rows.folds import fold_count
 from dichotomies.training.judging import JUDGING_FOLDS
 
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 def before(plan: Plan, rows: Rows, *, chooses: bool) -> dict[str, float]:
     """Seconds by stage, from the size of the problem alone."""
     cells = float(len(rows)) * rows.n_features
-    training = 3e-8 * cells * plan.n_estimators * (1 + _n_folds(plan, rows))
+    per_cell = 1e-8 if isinstance(plan.learner, NaiveBayesLearner) else 3e-8
+    training = per_cell * cells * plan.n_estimators * (1 + _n_folds(plan, rows))
     return {
         CHOOSING: 1.0 + 2e-8 * cells if chooses else 0.0,
-        GROWING: 1.5e-8 * cells * plan.n_estimators,
+        GROWING: 2.5e-8 * cells * plan.n_estimators,
         TRAINING: training,
         CALIBRATING: 5e-6 * len(rows) * plan.n_estimators + 2.0 if plan.uses_folds else 0.0,
     }

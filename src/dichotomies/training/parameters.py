@@ -193,6 +193,13 @@ class TreeParameters:
             least=1,
         ),
     )
+    keep_rows: Any = parameter(
+        0,
+        'int or "all"',
+        """Rows to keep for `update` and `forget_class`: a number, of which a sample stratified by class is
+        kept, or "all". They are saved with the model.""",
+        Option("keep_rows", "Rows to keep in the model for updates: a number, or all.", "N"),
+    )
     learner: Any = parameter(
         "auto",
         "str",
@@ -217,9 +224,9 @@ class TreeParameters:
     n_jobs: int | None = parameter(
         None,
         "int",
-        """Nodes trained, and chunks of rows predicted, at a time, as everywhere in scikit-learn. Training
-        runs on the joblib backend chosen by `joblib.parallel_config`; prediction uses threads. The result
-        does not depend on it.""",
+        """Nodes trained, and chunks of rows predicted, at a time, as everywhere in scikit-learn. Clones
+        are trained on the joblib backend chosen by `joblib.parallel_config`; all else runs in threads,
+        unless that backend is a Dask or Ray cluster. The result does not depend on it.""",
     )
     random_state: int | np.random.RandomState | None = parameter(
         None,

@@ -61,7 +61,13 @@ class Plan(EnsembleParameters):
         checked["learner"] = choose(base, values["learner"], calibrated=calibrated)
         if isinstance(given, EnsembleParameters) and isinstance(checked["structure"], AutoStructure):
             checked["structure"] = AutoStructure(diverse=True)
-        return cls(**(values | checked))
+        plan = cls(**(values | checked))
+        if plan.keep_rows and plan.calibrates_outside and plan.calibration_size != "cross-fit":
+            raise ValueError(
+                "keep_rows keeps out-of-fold scores to calibrate on, which calibration_size="
+                f"{plan.calibration_size!r} does not compute; leave it at 'cross-fit'."
+            )
+        return plan
 
     @property
     def calibrates_outside(self) -> bool:
@@ -142,6 +148,16 @@ def _calibration_size(size: Any) -> Any:
     return size
 
 
+def _kept(value: Any) -> Any:
+    if isinstance(value, str) and value == "all":
+        return value
+    if value in (0, None):
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"keep_rows must be a number of rows or 'all', got {value!r}.")
+    return int(value)
+
+
 def _share(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not 0 < value <= 1:
         raise ValueError(f"max_features must be a share of the features, above 0 and up to 1, got {value!r}.")
@@ -158,6 +174,7 @@ _CHECKS = {
     "calibrated_nodes": _nodes,
     "calibration_size": _calibration_size,
     "prediction_sets": lambda value: 0 if value in (0, None) else check_whole(value, "prediction_sets"),
+    "keep_rows": _kept,
     "n_estimators": lambda value: check_whole(value, "n_estimators"),
     "max_features": _share,
     "max_memory": n_bytes,

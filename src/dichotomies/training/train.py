@@ -17,6 +17,7 @@ from dichotomies.structures import GrowingTask
 from dichotomies.training.choice import choose
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, calibration_sample, fit_external, given, settled
+from dichotomies.training.kept_rows import KeptRows, unseen_scores
 from dichotomies.training.memory import set_limit
 from dichotomies.tree.forest import Forest
 
@@ -37,11 +38,12 @@ _FEWEST_ROWS = 4
 
 
 class Trained(NamedTuple):
-    """A model, its calibration, and scores for prediction sets if they are planned."""
+    """A model, its calibration, and scores for prediction sets and rows for updates if they are planned."""
 
     model: FittedForest
     calibration: Calibration
     conformal: ConformalRows | None = None
+    kept: KeptRows | None = None
 
 
 def grow(plan: Plan, rows: Rows, judge: TreeJudge, rng: Any, notes: list[str] | None = None) -> Forest:
@@ -99,7 +101,8 @@ def _fit(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], cont
     """Train on all rows; calibrate on scores of models trained on the other folds."""
     if not plan.uses_folds:
         scorer = _joined(tasks, [plan.learner.fit(task, titled) for task, titled in _each(tasks, context)])
-        return Trained(FittedForest(forest, scorer, plan.pooling), given(plan))
+        kept = _kept(plan, forest, rows, [], context.rng)
+        return Trained(FittedForest(forest, scorer, plan.pooling), given(plan), kept=kept)
     tasks = _in_folds(plan, tasks, context.rng)
     rows = replace(rows, fold=tasks[0].rows.fold)
     wanted = wanted_by(plan)
@@ -117,7 +120,15 @@ def _fit(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], cont
         fitted = replace(fitted, external=external)
     else:
         fitted = fit_external(plan, fitted, rows, unseen)
-    return Trained(fitted, calibration, _conformal(plan, fitted, rows, unseen))
+    conformal = _conformal(plan, fitted, rows, unseen)
+    return Trained(fitted, calibration, conformal, _kept(plan, forest, rows, unseen, context.rng))
+
+
+def _kept(plan: Plan, forest: Forest, rows: Rows, unseen: Sequence[Unseen], rng: Any) -> KeptRows | None:
+    """Rows to keep for updates, with their out-of-fold scores; None if none are planned."""
+    if not plan.keep_rows:
+        return None
+    return KeptRows.of(plan, rows, unseen_scores(unseen, forest.n_different), rng)
 
 
 def _conformal(
@@ -151,9 +162,9 @@ def _held_out(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask],
     """Calibrate outside on rows that the nodes are not trained on."""
     held = _rows_to_hold_out(rows, plan.calibration_size, context.rng)
     kept = np.flatnonzero(~held)
-    inside = replace(plan, external_calibration=None, member_calibration=None, prediction_sets=0)
+    inside = replace(plan, external_calibration=None, member_calibration=None, prediction_sets=0, keep_rows=0)
     tasks = _on(tasks, lambda sample: sample.take(kept))
-    inner, calibration, _ = _fit(inside, forest, rows.take(kept), tasks, context)
+    inner, calibration, *_ = _fit(inside, forest, rows.take(kept), tasks, context)
     sample = calibration_sample(plan, forest, rows, np.flatnonzero(held), context.rng)
     unseen = [Unseen(sample, inner, rows.features_of(sample))]
     fitted = fit_external(plan, inner, rows, unseen)

@@ -139,11 +139,12 @@ class NodeKeys(NamedTuple):
     is_exchanged: BoolArray
 
 
-def node_keys(tree: ClassTree) -> NodeKeys:
+def node_keys(tree: ClassTree, codes: IntArray | None = None) -> NodeKeys:
     """Return keys that are equal if and only if two nodes over the same classes split the same class sets.
 
-    The hash of a class set is the sum of random 64-bit numbers, one per class: two different pairs of sets
-    collide with probability 2 to the power of -128.
+    `codes` are those of the tree's classes among more classes, to compare with trees over these. The hash of
+    a class set is the sum of random 64-bit numbers, one per class: two different pairs of sets collide with
+    probability 2 to the power of -128.
 
     Examples
     --------
@@ -155,7 +156,8 @@ def node_keys(tree: ClassTree) -> NodeKeys:
     >>> (node_keys(one).is_exchanged ^ node_keys(other).is_exchanged).tolist()
     [True, False]
     """
-    number = _numbers(tree.n_classes)[tree.leaf_order]
+    leaves = tree.leaf_order if codes is None else codes[tree.leaf_order]
+    number = _numbers(int(leaves.max()) + 1)[leaves]
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(number)])
     left, right = sums[tree.split] - sums[tree.start], sums[tree.stop] - sums[tree.split]
     pairs = zip(np.minimum(left, right).tolist(), np.maximum(left, right).tolist(), strict=True)

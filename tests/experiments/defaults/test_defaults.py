@@ -72,6 +72,22 @@ def test_the_flat_model_is_calibrated_out_of_fold(digits):
     assert classifier(replace(TRIAL, way=FLAT)).fit(X[rare], y[rare]).calibrator_ is None
 
 
+def test_results_of_a_way_can_be_forgotten(tmp_path):
+    with DefaultsStore(tmp_path / "some.sqlite") as store:
+        for each in (made(NOW, 1.0), made(NOW, 1.0, repeat=1), made(PLAIN, 2.0)):
+            store.add(each)
+        store.forget([replace(TRIAL, way=NOW), replace(TRIAL, way=BEFORE)])
+        assert [(each.trial.way, each.trial.repeat) for each in store.rows()] == [(PLAIN, 0), (NOW, 1)]
+
+
+def test_times_are_grouped_by_those_of_the_plain_fit():
+    results = [replace(each, fit_seconds=each.fit_seconds / 100) for each in everything()]
+    results += everything(learner="logistic_regression")
+    lines = page.contents(results)["defaults/times"].splitlines()[2:]
+    assert [line.split("|")[1].strip() for line in lines] == ["up to 0.03 s", "0.1 s or more"]
+    assert all("| 3.0 | 3.0 | 3.0 | 3.0 |" in line for line in lines)
+
+
 def test_sentences_and_tables_are_of_complete_cases():
     results = [*everything(), *everything(1.3, repeat=1), *everything(rows_per_class=5)]
     results.append(made(NOW, 9.0, learner="logistic_regression"))  # without the other ways

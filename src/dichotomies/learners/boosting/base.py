@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dichotomies._common.parallel import Context
 from dichotomies._common.validation import row_weights
 from dichotomies._kernels.boosting.room import Ranges
 from dichotomies.learners.boosting.binning import Binning
@@ -108,8 +109,9 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
         binning = Binning.find(X, None if sample_weight is None else weight, self.max_bins, is_categorical)
         split, end = int(is_positive.sum()), len(rows)
         ranges = Ranges(np.array([0]), np.array([split]), np.array([end]), np.array([True]))
-        sorted_rows = SortedRows(binning, binning.encode(X, rows), ranges, weight[rows])
-        (self._trees,), _ = train_models(self, sorted_rows, [NONE])
+        bins = binning.encode(X, np.arange(len(rows)))
+        sorted_rows = SortedRows(binning, bins, rows, ranges, weight[rows])
+        (self._trees,), _ = train_models(self, sorted_rows, [NONE], Context())
         return self
 
     def _validated_target(self, y: Any, weight: FloatArray) -> BoolArray:

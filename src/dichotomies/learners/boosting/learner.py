@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dichotomies._kernels.boosting.local_rows import Bins
     from dichotomies._kernels.boosting.sparse_rows import SparseBins
     from dichotomies.learners.boosting.trees import BoostedTrees
-    from dichotomies.rows import NodeTask
+    from dichotomies.rows import NodeTask, Rows
 
 
 @LEARNERS.register("boosting")
@@ -80,19 +80,19 @@ class BoostingLearner(Learner):
         ranges = Ranges(leaf[task.start], leaf[task.split], leaf[task.stop], task.left_is_positive)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight[order]
         fold = None if rows.fold is None else rows.fold[order]
-        models = "" if len(left_out) == 1 else f" of {len(left_out)} models"
-        progress = context.progress(f"training {task.n_nodes} nodes{models}")
-        sorted_rows = SortedRows(*self._bins(task, context.n_jobs), ranges, weight, fold)
-        return train_models(self.estimator, sorted_rows, left_out, context.n_jobs, progress)
+        sorted_rows = SortedRows(*self._bins(rows, context.n_jobs), order, ranges, weight, fold)
+        return train_models(self.estimator, sorted_rows, left_out, context)
 
-    def _bins(self, task: NodeTask, n_jobs: int | None) -> tuple[Binning, Bins | SparseBins]:
-        """Binned rows, sorted by leaf."""
-        rows, max_bins = task.rows, self.estimator.max_bins
+    def _bins(self, rows: Rows, n_jobs: int | None) -> tuple[Binning, Bins | SparseBins]:
+        """Binned rows."""
+        max_bins = self.estimator.max_bins
         is_categorical = self.estimator.is_categorical(rows.n_features)
 
         def find() -> tuple[Binning, Bins | SparseBins]:
             binning = Binning.find(rows.X, rows.weight, max_bins, is_categorical, n_jobs)
             return binning, binning.encode(rows.X, np.arange(len(rows)), n_jobs)
 
-        binning, bins = rows.remember(("bins", max_bins, tuple(np.flatnonzero(is_categorical))), find)
-        return binning, bins.take(task.row_order)
+        found: tuple[Binning, Bins | SparseBins] = rows.remember(
+            ("bins", max_bins, tuple(np.flatnonzero(is_categorical))), find
+        )
+        return found

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from dichotomies._kernels.boosting.encoding import Codes
     from dichotomies._kernels.boosting.gradient import GradientBoosting
     from dichotomies._kernels.boosting.local_rows import Bins
-    from dichotomies.learners.boosting.binning import Binning
 
 #: Weights up to 2 to this power are used as they are.
 _USUAL_EXPONENT = 100
@@ -41,7 +40,6 @@ class HeldOut(NamedTuple):
 
 
 def train_nodes(
-    binning: Binning,
     bins: Bins | SparseBins,
     ranges: Ranges,
     boosting: AdaBoosting | GradientBoosting,
@@ -50,7 +48,10 @@ def train_nodes(
     left_out: int = -1,
     with_losses: bool = False,
 ) -> tuple[BoostedTrees, HeldOut]:
-    """Train some nodes on binned rows, leaving out a fold, whose rows are scored."""
+    """Train some nodes on binned rows, leaving out a fold, whose rows are scored.
+
+    The trees lack the edges of the bins, see `BoostedTrees.joined`.
+    """
     out, weight = _allocate(ranges, boosting, bool(bins.is_categorical.any())), _usual(weight)
     fold = np.zeros(len(weight), dtype=np.intp) if fold is None else fold
     room = _room(bins, ranges, boosting)
@@ -64,10 +65,10 @@ def train_nodes(
     if left_out >= 0:
         codes, trees_of_codes = _codes_of_held_out(bins, fold == left_out, out)
         score_held_out(codes, weight, fold, left_out, ranges, trees_of_codes, *held)
-    return _packed(binning, out), held
+    return _packed(out), held
 
 
-def _packed(binning: Binning, out: Ensembles) -> BoostedTrees:
+def _packed(out: Ensembles) -> BoostedTrees:
     """Copy what was written."""
     n_trees = int(out.n_trees.sum())
     split_offsets = np.concatenate([[0], np.cumsum(out.n_splits[:n_trees])])
@@ -75,10 +76,10 @@ def _packed(binning: Binning, out: Ensembles) -> BoostedTrees:
     kind = out.kind[:s].copy()
     sets = out.bits[:s][kind == CATEGORICAL] if len(out.bits) else out.bits
     return BoostedTrees(
-        features=np.arange(len(binning.is_categorical)),
-        edges=binning.edges,
-        edge_offsets=binning.offsets,
-        is_categorical=binning.is_categorical,
+        features=np.empty(0, dtype=np.intp),
+        edges=np.empty(0),
+        edge_offsets=np.zeros(1, dtype=np.intp),
+        is_categorical=np.empty(0, dtype=np.bool_),
         column=out.feature[:s].copy(),
         leaf=out.leaf[:s].copy(),
         limit=out.limit[:s].copy(),

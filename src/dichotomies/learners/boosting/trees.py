@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
 
+from dichotomies._common.gathering import take_segments
 from dichotomies._common.parallel import row_slices, rows_within
 from dichotomies._kernels.boosting.encoding import make_encoder
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL
@@ -21,6 +22,7 @@ from dichotomies._kernels.boosting.tree_sums import (
     sum_trees_of_pairs,
 )
 from dichotomies._kernels.compile import is_small
+from dichotomies.learners.boosting.gathering import concatenated, rebinned
 from dichotomies.learners.boosting.old_trees import upgraded
 from dichotomies.persistence import savable
 from dichotomies.persistence.catalogue import Fields
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
+    from dichotomies.learners.boosting.binning import Binning
 
 
 #: Memory for dense rows of a sparse matrix, in bytes.
@@ -108,29 +111,38 @@ class BoostedTrees:
     is_trained: BoolArray
 
     @classmethod
-    def joined(cls, batches: Sequence[BoostedTrees]) -> BoostedTrees:
-        """Concatenate the nodes of all batches, which share their bins, and drop features not used."""
-        shared = ("features", "edges", "edge_offsets", "is_categorical")
-        arrays = {
-            each.name: np.concatenate([getattr(batch, each.name) for batch in batches])
-            for each in fields(cls)
-            if each.name not in shared
-        }
-        for name in ("split_offsets", "tree_offsets"):
-            sizes = np.concatenate([np.diff(getattr(batch, name)) for batch in batches])
-            arrays[name] = np.concatenate([[0], np.cumsum(sizes)])
-        first = batches[0]
+    def joined(cls, binning: Binning, batches: Sequence[BoostedTrees]) -> BoostedTrees:
+        """Concatenate the nodes of all batches, with the edges of the features they use."""
+        arrays = concatenated(batches)
         used, column = np.unique(arrays["column"], return_inverse=True)
-        n_edges = np.diff(first.edge_offsets)
+        n_edges = np.diff(binning.offsets)
         is_used = np.zeros(len(n_edges), dtype=np.bool_)
         is_used[used] = True
         return cls(
-            first.features[used],
-            first.edges[np.repeat(is_used, n_edges)],
+            used.astype(np.intp),
+            binning.edges[np.repeat(is_used, n_edges)],
             np.concatenate([[0], np.cumsum(n_edges[used])]),
-            first.is_categorical[used],
+            binning.is_categorical[used],
             **(arrays | {"column": column.astype(np.int32)}),
         )
+
+    @classmethod
+    def gathered(cls, parts: Sequence[BoostedTrees], nodes: IntArray) -> BoostedTrees:
+        """Take nodes of several parts, which are numbered one after the other and may have different bins."""
+        every = concatenated(parts)
+        begins = np.cumsum([0, *(len(part.features) for part in parts)])
+        every["column"] += np.repeat(begins[:-1], [len(part.column) for part in parts]).astype(np.int32)
+        tree_offsets, trees = take_segments(every.pop("tree_offsets"), nodes)
+        split_offsets = every.pop("split_offsets")
+        _, values = take_segments(split_offsets + np.arange(len(split_offsets)), trees)
+        split_offsets, splits = take_segments(split_offsets, trees)
+        sets = (np.cumsum(every["kind"] == CATEGORICAL) - 1)[splits]
+        every["categories"] = every["categories"][sets[every["kind"][splits] == CATEGORICAL]]
+        every["value"] = every["value"][values]
+        every |= {name: every[name][nodes] for name in ("base", "scale", "is_trained")}
+        every |= {name: every[name][splits] for name in ("leaf", "kind", "limit", "column")}
+        every |= rebinned(parts, every.pop("column"), every.pop("limit"), every["kind"])
+        return cls(tree_offsets=tree_offsets, split_offsets=split_offsets, **every)
 
     def truncated(self, n_trees: IntArray) -> BoostedTrees:
         """The same nodes with at most so many trees each."""

@@ -15,9 +15,9 @@ from dichotomies._kernels.newton.axes import Axes, train_along_axes
 from dichotomies._kernels.newton.gram import FEW_ROWS, train_by_gram
 
 if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies._kernels.newton.node import Results
-    from dichotomies.learners.logistic.training import NodeTraining
+    from dichotomies.learners.logistic.training import DenseRoom, NodeTraining
 
 #: Single precision does down to this tol, and for features up to this size.
 _LOOSE_TOL, _LARGEST = 1e-5, 1e15
@@ -39,28 +39,32 @@ _ROWS_PER_FEATURE = 16
 _CHUNK = 2048
 
 
-def along_axes(
-    training: NodeTraining, which: IntArray, X: FloatArray, results: Results, weights: FloatArray
-) -> IntArray:
+def large_nodes(training: NodeTraining) -> BoolArray:
+    """Mark the nodes that are solved along the principal axes, where these suit."""
+    size = training.task.node_size
+    return (size > FEW_ROWS) & (size * training.task.rows.n_features > SMALL_NODE)
+
+
+def along_axes(training: NodeTraining, which: IntArray, results: Results, room: DenseRoom) -> IntArray:
     """Train large nodes in single precision; return those that are left to others."""
-    size, p = training.task.node_size, X.shape[1]
-    is_large = (size[which] > FEW_ROWS) & (size[which] * p > SMALL_NODE)
-    if not is_large.any() or not _suits_axes(training, X):
+    is_large = large_nodes(training)[which]
+    if training.axes is None or not is_large.any():
         return which
-    axes, along = _axes(training), np.zeros((training.n_kept, training.task.n_nodes, p))
-    chosen, given = which[is_large], (training.nodes, training.objective, results, along)
+    axes, chosen = training.axes, which[is_large]
+    given = training.nodes, training.objective, results, room.along
     training.in_batches(chosen, lambda some: train_along_axes(some, axes, *given))
-    for member in range(training.n_kept):
-        weights[member, chosen] = along[member, chosen] @ axes.basis.T
-    return np.concatenate([which[~is_large], chosen[(results.n_steps[:, chosen] < 0).any(axis=0)]])
+    failed = (results.n_steps[:, chosen] < 0).any(axis=0)
+    room.is_along[chosen[~failed]] = True
+    return np.concatenate([which[~is_large], chosen[failed]])
 
 
-def _axes(training: NodeTraining) -> Axes:
-    """The rows along their principal axes, in the order of the leaves."""
+def suitable_axes(training: NodeTraining) -> Axes | None:
+    """The rows along their principal axes; None if that does not suit or pay."""
     rows, n_jobs = training.task.rows, training.context.n_jobs
-    axes = rows.remember("principal axes", lambda: principal_axes(rows.X, n_jobs))
-    turned: Axes = axes._replace(rows=axes.rows.take(training.task.row_order, axis=0))
-    return turned
+    if not large_nodes(training).any() or not _suits_axes(training, rows.X):
+        return None
+    axes: Axes = rows.remember("principal axes", lambda: principal_axes(rows.X, n_jobs))
+    return axes
 
 
 def _suits_axes(training: NodeTraining, X: FloatArray) -> bool:

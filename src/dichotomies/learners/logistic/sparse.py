@@ -18,6 +18,7 @@ from dichotomies._kernels.newton.sparse import (
     train_sparse_by_gram,
 )
 from dichotomies.learners.logistic.dense_kernels import MOST_GRAM_ROWS
+from dichotomies.learners.logistic.parts import Part, on_cluster
 from dichotomies.learners.weights import SparseWeights
 
 if TYPE_CHECKING:
@@ -36,30 +37,36 @@ _WRITTEN_OUT = 2**22
 
 def train_sparse(training: NodeTraining, results: Results) -> list[NodeScorer]:
     """Train all nodes; return the members to keep."""
-    task, n_kept = training.task, training.n_kept
-    X = task.rows.features_of(task.row_order)
-    rows = Rows(*csr_arrays(X), X.shape[1])
-    size = (X.shape[0] + n_kept * task.n_nodes) * X.shape[1]
-    small = size <= _WRITTEN_OUT and training.is_small()
-    entries = _entries(training, rows, small=small)
-    if small:
-        _written_out(training, X, rows, results, entries)
-    else:
-        _by_kernels(training, X, rows, results, entries)
-    return _by_feature((task.n_nodes, X.shape[1]), entries, results)
+    task, every = training.task, np.arange(training.task.n_nodes)
+    shape = task.n_nodes, task.rows.n_features
+    size = (len(task.rows) + training.n_kept * task.n_nodes) * shape[1]
+    if size <= _WRITTEN_OUT and training.is_small():
+        return _by_feature(shape, _written_out(training, results), results)
+    parts = on_cluster(training, train_sparse_part, every, results)
+    if parts is None:
+        return _by_feature(shape, _by_kernels(training, every, results), results)
+    active, feature, value = zip(*(weights for _, weights in parts), strict=True)
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate(active))])
+    entries = Entries(offsets, np.concatenate(feature), np.concatenate(value, axis=1))
+    return _by_feature(shape, entries, results)
 
 
-def _entries(training: NodeTraining, rows: Rows, *, small: bool) -> Entries:
+def train_sparse_part(training: NodeTraining, which: IntArray) -> Part:
+    """Train some nodes on a worker of a cluster."""
+    results = training.results_of(which)
+    offsets, feature, value = _by_kernels(training, which, results)
+    return Part.of(which, results, (np.diff(offsets)[which], feature, value))
+
+
+def _entries(training: NodeTraining, active: IntArray) -> Entries:
     """Room for the weights of the features that are active at each node."""
-    n_nodes, n_kept, nodes = training.task.n_nodes, training.n_kept, training.nodes
-    active = np.zeros(n_nodes, dtype=np.intp)
-    if n_kept and small:
-        active[:] = [len(np.unique(_features(k, rows, nodes))) for k in range(n_nodes)]
-    elif n_kept:
-        training.in_batches(np.arange(n_nodes), lambda some: count_active(some, rows, nodes, active))
     offsets = np.concatenate([[0], np.cumsum(active)])
-    value = np.zeros((n_kept, offsets[-1]), dtype=rows.data.dtype)
+    value = np.zeros((training.n_kept, offsets[-1]), dtype=training.X.dtype)
     return Entries(offsets, np.zeros(offsets[-1], dtype=np.int32), value)
+
+
+def _rows(training: NodeTraining) -> Rows:
+    return Rows(*csr_arrays(training.X), training.X.shape[1])
 
 
 def _features(k: int, rows: Rows, nodes: Nodes) -> IntArray:
@@ -67,29 +74,37 @@ def _features(k: int, rows: Rows, nodes: Nodes) -> IntArray:
     return rows.indices[rows.indptr[nodes.first[k]] : rows.indptr[nodes.last[k]]]
 
 
-def _written_out(training: NodeTraining, X: Any, rows: Rows, results: Results, entries: Entries) -> None:
+def _written_out(training: NodeTraining, results: Results) -> Entries:
     """Train nodes of a small problem as if their rows were dense."""
-    n_nodes, n_kept = training.task.n_nodes, training.n_kept
-    weights = np.zeros((n_kept, n_nodes, X.shape[1]), dtype=X.dtype)
+    n_nodes, n_kept, X, rows = training.task.n_nodes, training.n_kept, training.X, _rows(training)
+    active = np.zeros(n_nodes, dtype=np.intp)
+    if n_kept:
+        active[:] = [len(np.unique(_features(k, rows, training.nodes))) for k in range(n_nodes)]
+    entries, weights = _entries(training, active), np.zeros((n_kept, n_nodes, X.shape[1]), dtype=X.dtype)
     training.by_newton(np.flatnonzero(results.is_trained[0]), X.toarray(), results, weights)
     for k in range(n_nodes) if n_kept else ():
         own = slice(entries.offsets[k], entries.offsets[k + 1])
         entries.feature[own] = np.unique(_features(k, rows, training.nodes))
         entries.value[:, own] = weights[:, k, entries.feature[own]]
+    return entries
 
 
-def _by_kernels(training: NodeTraining, X: Any, rows: Rows, results: Results, entries: Entries) -> None:
+def _by_kernels(training: NodeTraining, which: IntArray, results: Results) -> Entries:
     """Train nodes with few rows by their products, others by sweeps, and where those fail by rows."""
-    nodes, n_kept = training.nodes, training.n_kept
-    size, is_trained = training.task.node_size, results.is_trained[0]
-    n_numbers = rows.indptr[nodes.last] - rows.indptr[nodes.first]
+    nodes, n_kept, X, rows = training.nodes, training.n_kept, training.X, _rows(training)
+    active = np.zeros(training.task.n_nodes, dtype=np.intp)
+    if n_kept:
+        training.in_batches(which, lambda some: count_active(some, rows, nodes, active))
+    entries = _entries(training, active)
+    size, is_trained = training.task.node_size[which], results.is_trained[0, which]
+    n_numbers = (rows.indptr[nodes.last] - rows.indptr[nodes.first])[which]
     few = (size <= MOST_GRAM_ROWS) & (size.astype(float) ** 3 < _SPARSE_COST * (n_numbers + size))
     few |= size <= FEW_ROWS
     given = rows, nodes, training.objective, results, entries
     # Those that are not trained are visited as well, for their features, if these are kept.
     visited = few & is_trained | (~is_trained & (n_kept > 0))
-    training.in_batches(np.flatnonzero(visited), lambda some: train_sparse_by_gram(some, *given))
-    swept = np.flatnonzero(~few & is_trained)
+    training.in_batches(which[visited], lambda some: train_sparse_by_gram(some, *given))
+    swept = which[~few & is_trained]
     lanes = X.shape[1] + 1, LANES
     shape = lanes if training.n_members > 1 else lanes[:1]
     training.in_batches(swept, lambda some: train_by_sweeps(some, *given, np.empty(shape)))
@@ -102,6 +117,7 @@ def _by_kernels(training: NodeTraining, X: Any, rows: Rows, results: Results, en
             entries.feature[here], entries.value[:, here] = active, theta[:n_kept]
 
     training.each(train, swept[(results.n_steps[:, swept] < 0).any(axis=0)])
+    return entries
 
 
 def _by_feature(shape: tuple[int, int], entries: Entries, results: Results) -> list[NodeScorer]:

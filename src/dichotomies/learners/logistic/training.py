@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from dichotomies._common.parallel import even_batches, run
+from dichotomies._common.parallel import Context, even_batches, run
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.newton.node import Nodes, Results
 from dichotomies.learners.logistic import newton, truncated
-from dichotomies.learners.logistic.dense_kernels import MOST_GRAM_ROWS, SMALL_NODE, along_axes, by_gram
+from dichotomies.learners.logistic.dense_kernels import (
+    MOST_GRAM_ROWS,
+    SMALL_NODE,
+    along_axes,
+    by_gram,
+    large_nodes,
+    suitable_axes,
+)
+from dichotomies.learners.logistic.parts import Part, on_cluster, results_of
 from dichotomies.learners.logistic.sparse import train_sparse
 from dichotomies.learners.weights import DenseWeights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+    from dichotomies._kernels.newton.axes import Axes
     from dichotomies._kernels.newton.node import Objective
     from dichotomies.learners.base import NodeScorer
     from dichotomies.learners.logistic.learner import Settings
@@ -152,6 +160,23 @@ class Trained:
     results: Results
 
 
+class DenseRoom(NamedTuple):
+    """Memory for the weights of all nodes on dense rows; on most systems, what is not written takes none.
+
+    Attributes
+    ----------
+    weights : (n_kept, n_nodes, n_features)
+    along : (n_kept, n_nodes, n_features)
+        Weights along the principal axes.
+    is_along : (n_nodes,)
+        Nodes whose weights are those along the axes.
+    """
+
+    weights: FloatArray
+    along: FloatArray
+    is_along: BoolArray
+
+
 @dataclass(frozen=True)
 class NodeTraining:
     """Logistic regressions at the nodes of a tree.
@@ -180,17 +205,47 @@ class NodeTraining:
 
     def run(self) -> Trained:
         """Train all nodes."""
-        results = self._empty_results()
-        is_dense = isinstance(self.task.rows.X, np.ndarray)
-        members = self._dense(results) if is_dense else train_sparse(self, results)
+        results = self.results_of(np.arange(self.task.n_nodes))
+        members = self._dense(results) if self.is_dense else train_sparse(self, results)
         self._warn_of(results)
         return Trained(members, results)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What workers of a cluster need, without what they would rather compute."""
+        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        return state | {"context": Context(), "unsorted_axes": self.unsorted_axes}
+
+    @property
+    def is_dense(self) -> bool:
+        """True if the rows are dense."""
+        return isinstance(self.task.rows.base, np.ndarray)
+
+    @cached_property
+    def X(self) -> Any:  # noqa: N802
+        """Features of the rows, sorted by leaf."""
+        return self.task.rows.features_of(self.task.row_order)
+
+    @cached_property
+    def unsorted_axes(self) -> Axes | None:
+        """The rows along their principal axes; None where nodes are not solved along them."""
+        return suitable_axes(self) if self.is_dense else None
+
+    @cached_property
+    def axes(self) -> Axes | None:
+        """The rows along their principal axes, sorted by leaf."""
+        axes = self.unsorted_axes
+        return None if axes is None else axes._replace(rows=axes.rows.take(self.task.row_order, axis=0))
 
     @cached_property
     def objective(self) -> Objective:
         """The objective at each node."""
-        return self.settings.objective(self.task.left_is_positive, self.C, self.task.rows.X.dtype)
+        return self.settings.objective(self.task.left_is_positive, self.C, self.task.rows.base.dtype)
 
+    def results_of(self, which: IntArray) -> Results:
+        """Results before training, with room for the scores of some nodes."""
+        return results_of(which, self._empty_results, self.task.node_size)
+
+    @cached_property
     def _empty_results(self) -> Results:
         """Results before training: which members have both sides, and what the others answer."""
         size, nodes = self.task.node_size, self.nodes
@@ -205,8 +260,8 @@ class NodeTraining:
             intercept=np.log((left + 1.0) / (right + 1.0)),
             is_trained=(n_left > 0) & (n_right > 0),
             n_steps=np.ones(left.shape, dtype=np.intp),
-            scores=np.full(0 if self.folds is None else size.sum(), np.nan),
-            pair_offsets=np.cumsum(size) - size,
+            scores=np.empty(0 if self.folds is None else 1),
+            pair_offsets=np.zeros(len(size), dtype=np.intp),
             nll=np.full(self.C.shape, np.nan),
         )
 
@@ -223,31 +278,62 @@ class NodeTraining:
     def is_small(self) -> bool:
         """Return True if plain code is to be preferred, see `dichotomies._kernels.compile.is_small`."""
         n_problems = self.n_members * self.C.shape[1]
-        n_rows, n_features = self.task.rows.X.shape
-        return is_small(n_rows, _plain_seconds(self.task.node_size, n_features, n_problems))
+        rows = self.task.rows
+        return is_small(len(rows), _plain_seconds(self.task.node_size, rows.n_features, n_problems))
 
     # ------------------------------------------------------------------ dense rows
 
     def _dense(self, results: Results) -> list[NodeScorer]:
-        X = self.task.rows.X
-        weights = np.zeros((self.n_kept, self.task.n_nodes, X.shape[1]), dtype=X.dtype)
+        weights = self._room().weights
         self.solve_dense(np.flatnonzero(results.is_trained[0]), results, weights)
         return [
             DenseWeights(weights[member], results.intercept[member], results.is_trained[member])
             for member in range(self.n_kept)
         ]
 
-    def solve_dense(self, left: IntArray, results: Results, weights: FloatArray) -> None:
+    def solve_dense(self, which: IntArray, results: Results, weights: FloatArray) -> None:
         """Train some nodes on dense rows, each by the solver it suits."""
-        X = self.task.rows.features_of(self.task.row_order)
-        if self.is_small():
-            X = X.astype(np.float64, copy=False)
+        is_small = self.is_small()
+        if is_small:
+            left = self._by_rows(which, self.X.astype(np.float64, copy=False), results, weights)
         else:
-            left = along_axes(self, left, X, results, weights)
-            left = by_gram(self, left, X, results, weights)
-        left = self._by_rows(left, X, results, weights)
+            left = self._by_kernels(which, results, self._room()._replace(weights=weights))
         if len(left):
+            X = self.X.astype(np.float64, copy=False) if is_small else self.X
             self.by_newton(left, X, results, weights)
+
+    def _room(self) -> DenseRoom:
+        shape = self.n_kept, self.task.n_nodes, self.task.rows.n_features
+        dtype = self.task.rows.base.dtype
+        return DenseRoom(np.zeros(shape, dtype), np.zeros(shape), np.zeros(shape[1], dtype=np.bool_))
+
+    def _by_kernels(self, which: IntArray, results: Results, room: DenseRoom) -> IntArray:
+        """Train nodes here or on a cluster; return those that are left to `by_newton`."""
+        parts = on_cluster(self, train_dense_part, which, results)
+        if parts is None:
+            left = self.by_dense_kernels(which, results, room)
+        else:
+            found = [np.empty(0, dtype=np.intp)]
+            for batch, weights in parts:
+                is_along, along, others, unsolved = weights
+                room.is_along[batch] = is_along
+                room.along[:, batch[is_along]], room.weights[:, batch[~is_along]] = along, others
+                found.append(unsolved)
+            left = np.sort(np.concatenate(found))
+        if self.unsorted_axes is not None:
+            # all at once: the last bit of a product depends on how many there are
+            along = which[large_nodes(self)[which]]
+            solved = room.is_along[along]
+            for member in range(self.n_kept):
+                turned = room.along[member, along] @ self.unsorted_axes.basis.T
+                room.weights[member, along[solved]] = turned[solved]
+        return left
+
+    def by_dense_kernels(self, which: IntArray, results: Results, room: DenseRoom) -> IntArray:
+        """Train nodes; return those that are left to `by_newton`."""
+        left = along_axes(self, which, results, room)
+        left = by_gram(self, left, self.X, results, room.weights)
+        return self._by_rows(left, self.X, results, room.weights)
 
     def by_newton(self, which: IntArray, X: FloatArray, results: Results, weights: FloatArray) -> None:
         """Train nodes by matrices of second derivatives, in plain numpy."""
@@ -317,6 +403,15 @@ class NodeTraining:
                 ConvergenceWarning,
                 stacklevel=2,
             )
+
+
+def train_dense_part(training: NodeTraining, which: IntArray) -> Part:
+    """Train some nodes on a worker of a cluster."""
+    results, room = training.results_of(which), training._room()
+    left = training.by_dense_kernels(which, results, room)
+    is_along = room.is_along[which]
+    along, others = room.along[:, which[is_along]], room.weights[:, which[~is_along]]
+    return Part.of(which, results, (is_along, along, others, left))
 
 
 def _plain_seconds(n_rows: IntArray, n_features: int, n_problems: int) -> float:

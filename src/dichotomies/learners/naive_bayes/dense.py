@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from dichotomies.learners.weights import DenseWeights
 if TYPE_CHECKING:
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import FloatArray
+    from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
     from dichotomies.learners.naive_bayes.smoothing import Smoothing
     from dichotomies.rows import NodeTask
@@ -52,6 +53,17 @@ class DenseCounts:
         batches = [(batch,) for batch in even_batches(groups.size, context.n_jobs)]
         run(add, batches, n_jobs=context.n_jobs, shared_memory=True)
         return cls(smoothing, groups, smoothing.alphas(X.shape[1]), count)
+
+    @classmethod
+    def restored(cls, smoothing: Smoothing, groups: Groups, known: ClassStatistics) -> DenseCounts:
+        """Take over statistics in the order of the groups."""
+        return cls(smoothing, groups, smoothing.alphas(known.n_features), known.counts(dense=True))
+
+    kind: ClassVar = "counts"
+
+    def tables(self) -> list[Any]:
+        """See `ClassStatistics`."""
+        return [self.count]
 
     def of_task(self, task: NodeTask) -> DenseCounts:
         """Reorder the counts to the leaves of another tree."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
+    from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups
     from dichotomies.rows import NodeTask
     from dichotomies.tree import ClassTree
@@ -51,6 +52,12 @@ def _moments_of(rows: GroupedRows, X: Matrix, n_jobs: int | None) -> Moments:
     batches = [(batch,) for batch in even_batches(size, n_jobs)]
     run(add, batches, n_jobs=n_jobs, shared_memory=True)
     return moments
+
+
+def _typical(X: Matrix) -> FloatArray:
+    """Median of each feature over some of the rows."""
+    typical: FloatArray = np.median(X[:: max(1, len(X) // _MEDIAN_ROWS)], axis=0).astype(np.float64)
+    return typical
 
 
 def _allocate(n_groups: int, n_features: int) -> Moments:
@@ -209,8 +216,20 @@ class GaussianMoments:
         weighted = unweighted = _moments_of(rows, X, context.n_jobs)
         if not (rows.weight == 1).all():
             unweighted = _moments_of(rows._replace(weight=np.ones(len(rows.rows))), X, context.n_jobs)
-        some = X[:: max(1, len(X) // _MEDIAN_ROWS)]
-        return cls(rule, groups, weighted, unweighted, np.median(some, axis=0).astype(np.float64))
+        return cls(rule, groups, weighted, unweighted, _typical(X))
+
+    @classmethod
+    def restored(
+        cls, rule: GaussianRule, groups: Groups, known: ClassStatistics, X: Matrix
+    ) -> GaussianMoments:
+        """Take over statistics in the order of the groups; `X` are some of their rows."""
+        return cls(rule, groups, known.moments(0), known.moments(1), _typical(X))
+
+    kind: ClassVar = "moments"
+
+    def tables(self) -> list[Any]:
+        """See `ClassStatistics`."""
+        return [*self.weighted, *self.unweighted]
 
     def of_task(self, task: NodeTask) -> GaussianMoments:
         """Reorder the moments to the leaves of another tree."""

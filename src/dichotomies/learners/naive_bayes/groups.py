@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -101,14 +101,6 @@ class Groups:
         leaves = np.stack([self.size.astype(np.float64), self.weight], axis=1)
         sums = self.side_sums(self.without(leaves, fold))
         return Sides(sums[:, :, 0], sums[:, :, 1])
-
-
-def take_segments(offsets: IntArray, taken: IntArray) -> tuple[IntArray, Any]:
-    """Concatenate some segments: return their new offsets and the indices of their entries."""
-    size = np.diff(offsets)[taken]
-    ends = np.cumsum(size)
-    places = np.repeat(offsets[taken] - (ends - size), size) + np.arange(size.sum())
-    return np.concatenate([[0], ends]), places
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, Multinomi
 
 from dichotomies._kernels.compile import is_small
 from dichotomies.learners.base import LEARNERS, SCORER, CrossFitted, Learner, Wanted
+from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
 from dichotomies.learners.naive_bayes.dense import DenseCounts
 from dichotomies.learners.naive_bayes.gaussian import GaussianMoments, GaussianRule
 from dichotomies.learners.naive_bayes.groups import Groups
@@ -19,6 +20,8 @@ from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Part
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.learners.base import NodeScorer
@@ -30,6 +33,12 @@ _WRITTEN_OUT = 2**22
 
 class Statistics(Protocol):
     """Statistics of each class in each fold."""
+
+    #: See `ClassStatistics.kind`.
+    kind: ClassVar[str]
+
+    def tables(self) -> list[Any]:
+        """See `ClassStatistics.tables`; groups are in the order of the tree's leaves."""
 
     @property
     def groups(self) -> Groups:
@@ -130,9 +139,34 @@ class NaiveBayesLearner(Learner):
             kind = DenseCounts if isinstance(X, np.ndarray) else SparseCounts
             return kind.of(self._rule, groups, rows, X, context)
 
-        key = "class statistics", self, None if folds is None else folds.tobytes()
-        known: Statistics = task.rows.remember(key, take)
+        known: Statistics = task.rows.remember(self._key(folds), take)
         return known if known.groups.task is task else known.of_task(task)
+
+    def _key(self, folds: IntArray | None) -> tuple[Any, ...]:
+        return "class statistics", self, None if folds is None else folds.tobytes()
+
+    def class_statistics(self, task: NodeTask, context: Context) -> ClassStatistics:
+        """Statistics of each class in each fold of a task's rows."""
+        statistics = self._statistics(task, self._input(task), task.rows.fold, context)
+        groups, tree = statistics.groups, task.tree
+        n_features = task.rows.n_features
+        given = groups.n_folds, n_features, groups.size, groups.weight, statistics.tables()
+        return ClassStatistics(statistics.kind, *given).taken(tree.leaf_position)
+
+    def preset(self, task: NodeTask, known: ClassStatistics) -> None:
+        """Train all nodes of the task's rows from these statistics, which may be those of more rows.
+
+        The rows themselves are then used for nothing but out-of-fold scores.
+        """
+        X, known = self._input(task), known.taken(task.tree.leaf_order)
+        groups = Groups(task, known.n_folds, known.size, known.weight)
+        statistics: Statistics
+        if isinstance(self._rule, GaussianRule):
+            statistics = GaussianMoments.restored(self._rule, groups, known, X)
+        else:
+            kind = DenseCounts if isinstance(X, np.ndarray) else SparseCounts
+            statistics = kind.restored(self._rule, groups, known)
+        task.rows.memo[self._key(task.rows.fold)] = statistics
 
     def _scorer(self, statistics: Statistics, fold: int | None, context: Context) -> NodeScorer:
         return self._with_binarisation(statistics.weights(fold, context))
@@ -151,6 +185,12 @@ class Binarised:
 
     rule: Smoothing
     scorer: NodeScorer
+
+    @classmethod
+    def gathered(cls, parts: Sequence[Binarised], nodes: IntArray) -> Binarised:
+        """Take nodes of several parts, which are numbered one after the other."""
+        kind: Any = type(parts[0].scorer)
+        return cls(parts[0].rule, kind.gathered([part.scorer for part in parts], nodes))
 
     @property
     def is_trained(self) -> BoolArray:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from dichotomies._common.gathering import take_segments
 from dichotomies._common.parallel import even_batches, run
 from dichotomies._kernels.naive_bayes.class_counts import sum_active
 from dichotomies._kernels.naive_bayes.sparse_models import SparseRows
 from dichotomies._kernels.naive_bayes.sparse_sides import Counts
 from dichotomies.learners.naive_bayes.bottom_up import BottomUpPass, RequestedOutputs
-from dichotomies.learners.naive_bayes.groups import take_segments
 
 if TYPE_CHECKING:
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import FloatArray, IntArray
+    from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
     from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
     from dichotomies.learners.naive_bayes.smoothing import Background, Smoothing
     from dichotomies.learners.weights import SparseWeights
@@ -65,6 +67,20 @@ class SparseCounts:
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         alpha = smoothing.alphas(X.shape[1])
         return cls(smoothing, groups, alpha, offsets, np.concatenate(feature), np.concatenate(total))
+
+    @classmethod
+    def restored(cls, smoothing: Smoothing, groups: Groups, known: ClassStatistics) -> SparseCounts:
+        """Take over statistics in the order of the groups."""
+        counts = csr_array(known.counts())
+        feature: Any = counts.indices.astype(np.int32)
+        offsets = counts.indptr.astype(np.intp)
+        return cls(smoothing, groups, smoothing.alphas(known.n_features), offsets, feature, counts.data)
+
+    kind: ClassVar = "sparse-counts"
+
+    def tables(self) -> list[Any]:
+        """See `ClassStatistics`."""
+        return [self.count, self.feature, self.offsets]
 
     def of_task(self, task: NodeTask) -> SparseCounts:
         """Reorder the counts to the leaves of another tree."""

@@ -1,0 +1,96 @@
+"""``dichotomies fit-batches``: train a model on files that do not fit into memory."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dichotomies._common.atomic_files import check_place
+from dichotomies.cli import options
+from dichotomies.cli.failures import in_a_sentence
+from dichotomies.cli.fit import print_summary, summary_of, with_parameters
+from dichotomies.cli.inputs import check_not_read, label_of
+from dichotomies.cli.printing import print_json, printable
+from dichotomies.cli.roles import roles_in_words, training_columns
+from dichotomies.cli.settings import Settings, pairs_of
+
+EXAMPLE = "Example: dichotomies fit-batches part-*.parquet --label y --estimator logistic --output y.model"
+
+
+@in_a_sentence
+@with_parameters
+def fit_batches(
+    data: Annotated[list[Path], typer.Argument(help="Files of the same columns.", metavar="DATA...")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    estimator: Annotated[
+        str, options.option(panel=options.LEARNING, metavar="NAME", help="The base learner at the nodes.")
+    ],
+    label: options.Label = None,
+    text: options.Text = None,
+    ngrams: options.NGrams = "word",
+    categorical: options.Categorical = None,
+    numeric: options.Numeric = None,
+    date: options.Date = None,
+    ignore: options.Ignore = None,
+    columns: options.ColumnsFile = None,
+    scale: options.Scale = None,
+    weight: options.Weight = None,
+    param: Annotated[
+        list[str] | None,
+        options.option(
+            panel=options.LEARNING,
+            metavar="NAME=VALUE",
+            help="A parameter of the base learner, such as C=10; may be repeated.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int,
+        options.option(
+            panel=options.LEARNING, min=0, metavar="N", help="Seed of all that is random.", show_default=True
+        ),
+    ] = Settings.seed,
+    trees: Annotated[
+        int,
+        options.option(panel=options.LEARNING, min=1, metavar="N", help="Trees.", show_default=True),
+    ] = Settings.trees,
+    spill: Annotated[
+        Path | None,
+        options.option(
+            panel=options.RUNNING,
+            metavar="FOLDER",
+            help="Folder for temporary files, as large as the data; after an interruption, go on with it.",
+        ),
+    ] = None,
+    jobs: options.Jobs = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
+    **values: Any,
+) -> None:
+    """Fit a classifier to files that do not fit into memory, and save it.
+
+    Roles of columns, categories, terms of texts and the scale of numbers are those of the first file.
+    """
+    given = {name: value for name, value in values.items() if value is not None}
+    settings = Settings(estimator, pairs_of(param or []), seed, trees, given).checked()
+    from dichotomies.tables import fit_to_files, open_table
+
+    check_place(output)
+    check_not_read(output, *data, columns, settings.tree_file)
+    begun = time.monotonic()
+    files = [open_table(path) for path in data]
+    name = label_of(files[0], label)
+    roles = {"text": text, "categorical": categorical, "numeric": numeric, "date": date, "ignore": ignore}
+    wanted = training_columns(files[0], name, [settings], columns_file=columns, weight=weight, **roles)
+    if not (quiet or json):
+        print(*map(printable, roles_in_words(wanted)), sep="\n")
+    classifier = settings.classifier(next(files[0].batches(wanted, 1_000)), n_jobs=jobs, verbose=not quiet)
+    model = fit_to_files(classifier, files, wanted, label=name, ngrams=ngrams, scaled=scale, spill=spill)
+    classifier.set_params(n_jobs=None, verbose=0)  # settings of this run, not of the model
+    model.save(output)
+    summary = summary_of(model, classifier.drift_.n_rows_fitted, output, time.monotonic() - begun)
+    if json:
+        print_json(summary)
+    else:
+        print_summary(summary, f"{data[0]} and {len(data) - 1} more" if len(data) > 1 else str(data[0]))

@@ -1,0 +1,173 @@
+"""`fit_batches`: fitting to rows that come in batches and do not fit into memory."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from dichotomies._common.progress import say
+from dichotomies.training.drift import Drift
+
+# what batches need is imported where it is used: it takes long, and few programs ask for it
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator
+
+    from dichotomies._common.parallel import Context
+    from dichotomies.inference.fitted import FittedForest
+    from dichotomies.rows import Rows
+    from dichotomies.training.external import Calibration
+    from dichotomies.training.plan import Plan
+    from dichotomies.training.train import Trained
+
+
+#: Bytes for rows and the copies that learners make of them, unless `max_memory` says more or less.
+_MEMORY = 2**30
+
+
+class BatchFits:
+    """Mixin of the estimators: fitting to batches of rows."""
+
+    model_: FittedForest
+    calibration_: Calibration
+    classes_: Any
+    learner_: str
+    structure_: str | None
+    drift_: Drift
+    n_features_in_: int
+    conformal_: Any
+    kept_rows_: Any
+    class_count_: Any
+    statistics_: Any
+    verbose: bool | int
+    is_to_choose: Any
+    _context: Any
+    _forget_fit: Any
+    _planned: Any
+    _validated_batch: Any
+    _whole: Any
+
+    def fit_batches(
+        self,
+        make_batches: Callable[[], Iterable[tuple[Any, ...]]],
+        *,
+        spill: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Fit to rows that come in batches, of which only some are in memory at a time.
+
+        Naive Bayes takes one pass: statistics of the classes are exact, and calibrators are fitted to a
+        sample of the rows. For all other learners rows are counted in a first pass and written to files,
+        sorted by class, in a second; then nodes are trained on the rows of their classes, as many at a time
+        as the parameter `max_memory` allows (1 GiB by default, libraries and
+        one batch not included). The few nodes at the top that have more rows are trained on a stratified
+        sample of them. External calibrators are fitted to rows that were held out, a tenth or as many as fit;
+        ``internal_calibration="auto"`` is none.
+
+        Parameters
+        ----------
+        make_batches : callable
+            Starts an iterator of ``(X, y)`` or ``(X, y, sample_weight)``, again at every call, with the same
+            rows in the same order. Of files, see `dichotomies.tables.parquet_batches`.
+        spill : path, optional
+            Folder for the files, as large as the rows, removed in the end. If a fit is interrupted, the next
+            one with the same folder does not repeat the passes that were finished. By default a temporary
+            folder.
+
+        Returns
+        -------
+        self
+        """
+        from dichotomies.training.batches import planned, rows_in_memory
+        from dichotomies.training.partial_fitting import is_naive_bayes, learn_batches
+
+        with self._whole():
+            self._forget_fit()
+            first = next(iter(make_batches()), None)
+            if first is None:
+                raise ValueError(
+                    "There is no batch of rows: make_batches() must start an iterator of (X, y)."
+                )
+            if self.is_to_choose():
+                raise ValueError(
+                    "fit_batches does not choose the base learner; name one, such as "
+                    "estimator=LogisticRegression()."
+                )
+            plan, X = self._planned(first[0])
+            rows = self._validated_batch(X, first[1], None, reset=True)
+            max_memory, context = plan.max_memory or _MEMORY, self._context()
+            plan = replace(planned(plan), max_memory=None)
+            if is_naive_bayes(plan):
+                most = rows_in_memory(max_memory, rows)
+                sampling = replace(plan, keep_rows=plan.keep_rows or most)
+                trained, statistics = learn_batches(sampling, self._batches(make_batches), context)
+                n_rows = int(statistics.size.sum())
+                self.class_count_ = statistics.class_size
+                if plan.keep_rows:
+                    self.kept_rows_, self.statistics_ = trained.kept, statistics
+            else:
+                trained, n_rows = self._fit_spilled(plan, make_batches, max_memory, spill, context)
+            self._take_fit(plan, trained, n_rows)
+        return self
+
+    def _fit_spilled(
+        self, plan: Plan, make_batches: Any, max_memory: int, spill: Any, context: Context
+    ) -> tuple[Trained, int]:
+        """Count, spill and train."""
+        from dichotomies.rows.row_counts import RowCounts
+        from dichotomies.rows.spill_folder import SpillFolder
+        from dichotomies.rows.spilled import SpilledRows
+        from dichotomies.training.batches import SpilledTraining
+
+        with _folder(spill) as path:
+            folder = SpillFolder(path, {"n_features": int(self.n_features_in_)})
+            if "counting" not in folder.finished:
+                self._say("counting rows")
+                folder.counted(RowCounts.of(self._batches(make_batches)))
+            counts = folder.counts()
+            if len(counts.classes) < 2:
+                only = counts.classes.tolist()
+                raise ValueError(f"A classifier needs at least two classes, but y has only {only}.")
+            spilled = SpilledRows(path, counts)
+            if "spilling" not in folder.finished:
+                self._say(f"writing {counts.size.sum():,} rows to {path}")
+                SpilledRows.write(path, counts, self._batches(make_batches))
+                folder.finish("spilling")
+            self.class_count_ = counts.size
+            trained = SpilledTraining(plan, spilled, max_memory, context).run()
+            folder.remove()
+        return trained, int(counts.size.sum())
+
+    def _batches(self, make_batches: Any) -> Iterator[Rows]:
+        """Checked batches, each with the classes that it has."""
+        for batch in make_batches():
+            X, y, *weight = batch
+            yield self._validated_batch(X, y, weight[0] if weight else None)
+
+    def _take_fit(self, plan: Plan, trained: Trained, n_rows: int) -> None:
+        self.model_, self.calibration_, conformal, _ = trained
+        if conformal is not None:
+            self.conformal_ = conformal
+        self.classes_, self.structure_ = self.model_.tree.classes, None
+        n_nodes = self.model_.forest.n_different
+        self.drift_ = Drift(0, n_rows, 0, 0, 0, np.zeros(n_nodes, dtype=bool))
+        self.learner_ = plan.learner.description
+
+    def _say(self, text: str) -> None:
+        if self.verbose:
+            say(text)
+
+
+@contextmanager
+def _folder(given: Any) -> Iterator[Path]:
+    """The folder given, or a temporary one, which is removed."""
+    if given is not None:
+        yield Path(given)
+        return
+    with TemporaryDirectory(prefix="dichotomies-") as folder:
+        yield Path(folder) / "rows"

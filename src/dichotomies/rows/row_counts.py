@@ -1,0 +1,111 @@
+"""`RowCounts`: the classes of rows that come in batches, their sizes, and the sums of their features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dichotomies._common.typing import FloatArray, IntArray, LabelArray
+    from dichotomies.rows.rows import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class RowCounts:
+    """Result of the first pass: classes, their rows, and the sums of their features.
+
+    Attributes
+    ----------
+    classes : (n_classes,)
+        Labels, sorted.
+    size, n_values : (n_classes,)
+        Number of rows and, if they are sparse, of values stored.
+    weight : (n_classes,) or None
+        Total weight; None without weights.
+    totals : (n_classes, n_features), dense or CSR
+        Weighted sum of the features.
+    dtype : dtype
+        Of the features.
+    """
+
+    classes: LabelArray
+    size: IntArray
+    n_values: IntArray
+    weight: FloatArray | None
+    totals: Any
+    dtype: np.dtype[Any]
+
+    @property
+    def is_sparse(self) -> bool:
+        """True if rows are CSR."""
+        return not isinstance(self.totals, np.ndarray)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.totals.shape[1])
+
+    @property
+    def row_bytes(self) -> float:
+        """Mean size of a row in memory."""
+        if not self.is_sparse:
+            return float(self.n_features * self.dtype.itemsize)
+        return float(8 + self.n_values.sum() / max(1, self.size.sum()) * (4 + self.dtype.itemsize))
+
+    @classmethod
+    def of(cls, batches: Iterable[Rows]) -> RowCounts:
+        """Count batches of rows, each with the classes that it has."""
+        counts: RowCounts | None = None
+        for batch in batches:
+            own = cls._of_batch(batch)
+            counts = own if counts is None else counts.plus(own)
+        if counts is None:
+            raise ValueError("There is no batch of rows.")
+        return counts
+
+    @classmethod
+    def _of_batch(cls, rows: Rows) -> RowCounts:
+        is_sparse = not isinstance(rows.X, np.ndarray)
+        n_values = np.diff(rows.X.indptr) if is_sparse else np.zeros(len(rows), dtype=np.intp)
+        offsets = np.concatenate([[0], np.cumsum(rows.class_size)])
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight[rows.by_class]
+        total = csr_array((weight, rows.by_class, offsets), shape=(rows.n_classes, len(rows))) @ rows.X
+        return cls(
+            rows.classes,
+            rows.class_size,
+            np.bincount(rows.codes, n_values, rows.n_classes).astype(np.intp),
+            None if rows.weight is None else rows.class_weight,
+            total,
+            rows.X.dtype,
+        )
+
+    def plus(self, other: RowCounts) -> RowCounts:
+        """Counts of both sets of rows."""
+        if (self.weight is None) != (other.weight is None):
+            raise ValueError("Either all batches have weights, or none has.")
+        classes = np.union1d(self.classes, other.classes)
+        one, two = (_indicator(each.classes, classes) for each in (self, other))
+        weight = None
+        if self.weight is not None and other.weight is not None:
+            weight = one @ self.weight + two @ other.weight
+        return RowCounts(
+            classes,
+            one @ self.size + two @ other.size,
+            one @ self.n_values + two @ other.n_values,
+            weight,
+            one @ self.totals + two @ other.totals,
+            np.result_type(self.dtype, other.dtype),
+        )
+
+
+def _indicator(some: LabelArray, every: LabelArray) -> Any:
+    """Matrix that moves values of some classes to their places among all classes."""
+    place = np.searchsorted(every, some)
+    return csr_array(
+        (np.ones(len(some), dtype=np.intp), (place, np.arange(len(some)))), (len(every), len(some))
+    )

@@ -1,0 +1,134 @@
+"""`SpilledRows`: rows in memory-mapped files, sorted by class, of which some classes are read at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from dichotomies.rows.rows import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from dichotomies._common.typing import IntArray, Matrix
+    from dichotomies.rows.row_counts import RowCounts
+
+_CHANGED = "The batches differ from those of the pass before; make_batches() must give the same rows again."
+
+
+@dataclass(frozen=True, eq=False)
+class SpilledRows:
+    """Rows of a folder.
+
+    Attributes
+    ----------
+    folder : Path
+        ``values.bin`` holds the features of all rows, sorted by class, or of sparse rows the values, with
+        ``indices.bin`` and, for each row, ``lengths.bin``; ``weight.bin`` the weights.
+    counts : RowCounts
+    """
+
+    folder: Path
+    counts: RowCounts
+
+    # ------------------------------------------------------------------ writing
+
+    @classmethod
+    def write(cls, folder: Path, counts: RowCounts, batches: Iterable[Rows]) -> SpilledRows:
+        """Write the rows of batches, whose classes were counted before, each to its place."""
+        spilled = cls(folder, counts)
+        files = {name: spilled._map(name, "w+") for name in spilled._shapes}
+        row, value = spilled._offsets[:-1].copy(), spilled._value_offsets[:-1].copy()
+        for batch in batches:
+            codes = np.searchsorted(counts.classes, batch.classes)
+            for own, code in enumerate(codes.tolist()):
+                rows = batch.by_class[slice(*np.searchsorted(batch.codes[batch.by_class], [own, own + 1]))]
+                if row[code] + len(rows) > spilled._offsets[code + 1]:
+                    raise ValueError(_CHANGED)
+                row[code], value[code] = spilled._put(files, batch, rows, int(row[code]), int(value[code]))
+        if not np.array_equal(row, spilled._offsets[1:]):
+            raise ValueError(_CHANGED)
+        for file in files.values():
+            file.flush()
+        return spilled
+
+    def _put(
+        self, files: dict[str, Any], batch: Rows, rows: IntArray, row: int, value: int
+    ) -> tuple[int, int]:
+        """Write rows of one class from these places on; return the next places."""
+        X, end = batch.X[rows], row + len(rows)
+        if batch.weight is not None:
+            files["weight"][row:end] = batch.weight[rows]
+        if not self.counts.is_sparse:
+            files["values"][row:end] = X
+            return end, value
+        files["lengths"][row:end] = np.diff(X.indptr)
+        files["values"][value : value + X.nnz] = X.data
+        files["indices"][value : value + X.nnz] = X.indices
+        return end, value + X.nnz
+
+    @cached_property
+    def _shapes(self) -> dict[str, tuple[Any, tuple[int, ...]]]:
+        """Type and shape of each file."""
+        counts = self.counts
+        n, n_values = int(counts.size.sum()), int(counts.n_values.sum())
+        shapes: dict[str, tuple[Any, tuple[int, ...]]] = {"values": (counts.dtype, (n, counts.n_features))}
+        if counts.is_sparse:
+            shapes = {"values": (counts.dtype, (n_values,)), "indices": (np.int32, (n_values,))}
+            shapes["lengths"] = np.int32, (n,)
+        if counts.weight is not None:
+            shapes["weight"] = np.float64, (n,)
+        return shapes
+
+    def _map(self, name: str, mode: Any = "r") -> Any:
+        dtype, shape = self._shapes[name]
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        return np.memmap(self.folder / f"{name}.bin", dtype, mode, shape=shape)
+
+    # ------------------------------------------------------------------ reading
+
+    @cached_property
+    def _offsets(self) -> IntArray:
+        """First row of each class, and the end."""
+        return np.concatenate([[0], np.cumsum(self.counts.size)])
+
+    @cached_property
+    def _value_offsets(self) -> IntArray:
+        """First value of each class of sparse rows, and the end."""
+        return np.concatenate([[0], np.cumsum(self.counts.n_values)])
+
+    def rows(self, codes: IntArray, places: Sequence[IntArray]) -> Rows:
+        """Copy of some rows: `places` are the numbers of rows of each class, which are ascending."""
+        label = np.repeat(codes, [len(each) for each in places])
+        numbers = np.concatenate(
+            [self._offsets[code] + each for code, each in zip(codes, places, strict=True)]
+        )
+        weight = None if self.counts.weight is None else np.array(self._map("weight")[numbers])
+        if self.counts.is_sparse:
+            X = self._sparse(codes, places)
+        else:
+            X = np.empty((len(numbers), self.counts.n_features), dtype=self.counts.dtype)
+            np.take(self._map("values"), numbers, axis=0, out=X, mode="clip")
+        return Rows(X, label, self.counts.classes, weight)
+
+    def _sparse(self, codes: IntArray, places: Sequence[IntArray]) -> Matrix:
+        lengths, indices, values = (self._map(name) for name in ("lengths", "indices", "values"))
+        parts = []
+        for code, own in zip(codes.tolist(), places, strict=True):
+            rows = slice(self._offsets[code], self._offsets[code + 1])
+            inside = slice(self._value_offsets[code], self._value_offsets[code + 1])
+            indptr = np.concatenate([[0], np.cumsum(lengths[rows])])
+            shape = len(indptr) - 1, self.counts.n_features
+            parts.append(csr_array((values[inside], indices[inside], indptr), shape)[own])
+        stacked = vstack(parts, format="csr")
+        if stacked.nnz < 2**31:  # some estimators take no others
+            stacked.indices, stacked.indptr = (
+                each.astype(np.int32) for each in (stacked.indices, stacked.indptr)
+            )
+        return stacked

@@ -1,0 +1,205 @@
+"""Training on rows that do not fit into memory: passes over batches, and nodes trained some at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dichotomies.calibrators.binary import BINARY
+from dichotomies.calibrators.binary.auto import Auto
+from dichotomies.inference.fitted import FittedForest
+from dichotomies.inference.scorers import JoinedScorer, some_nodes
+from dichotomies.rows import NodeTask, Rows
+from dichotomies.training.class_totals import with_totals
+from dichotomies.training.cross_fitting import CrossFit, wanted_by
+from dichotomies.training.external import Unseen, fit_external, given, settled
+from dichotomies.training.judging import LearnerJudge
+from dichotomies.training.partial_fitting import is_naive_bayes
+from dichotomies.training.train import Trained, grow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dichotomies._common.parallel import Context
+    from dichotomies._common.typing import IntArray
+    from dichotomies.learners import Scorer
+    from dichotomies.rows.row_counts import RowCounts
+    from dichotomies.rows.spilled import SpilledRows
+    from dichotomies.training.plan import Plan
+    from dichotomies.tree import ClassTree
+    from dichotomies.tree.forest import Forest
+
+#: Bytes of memory per byte of the rows that are trained on at a time, for the copies that learners make.
+_COPIES = 8
+#: Share of the rows that external calibrators are fitted to, and that nodes are not trained on.
+_HELD_OUT = 0.1
+#: Rows a class must have for some of them to be held out.
+_FEWEST_ROWS = 4
+
+
+def planned(plan: Plan) -> Plan:
+    """The plan with what can be done with rows out of memory.
+
+    Internal calibration that is still to be chosen is none, or Platt scaling of scores without probabilities:
+    comparing calibrators takes scores of all nodes on the same folds, which only naive Bayes has here.
+    """
+    if isinstance(plan.internal_calibration, Auto) and not is_naive_bayes(plan):
+        inside = None if plan.learner.gives_probabilities else BINARY.create("platt")
+        plan = replace(plan, internal_calibration=inside)
+    if not isinstance(plan.cv, int):
+        plan = replace(plan, cv=3)
+    if plan.bootstrap:
+        raise ValueError("fit_batches does not hold all rows in memory; leave bootstrap at False.")
+    if plan.keep_rows and not is_naive_bayes(plan):
+        raise ValueError("fit_batches keeps rows of naive Bayes only; leave keep_rows at 0.")
+    return plan
+
+
+def rows_in_memory(max_memory: int, rows: Rows) -> int:
+    """Number of rows like those of a batch that may be calibrated on, with copies of them."""
+    X = rows.X
+    n_bytes = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
+    within = _rows_within(max_memory, n_bytes / len(rows))
+    return min(within, _calibration_rows(max_memory, rows.n_classes))
+
+
+def _calibration_rows(max_memory: int, n_classes: int) -> int:
+    """Number of rows whose class probabilities may be in memory at a time, with copies of them."""
+    return max(1_000, int(max_memory / (_COPIES * 4 * n_classes)))
+
+
+def _rows_within(max_memory: int, row_bytes: float) -> int:
+    return max(1_000, int(max_memory / (_COPIES * max(1.0, row_bytes))))
+
+
+@dataclass(frozen=True, eq=False)
+class SpilledTraining:
+    """Training on spilled rows.
+
+    Attributes
+    ----------
+    max_memory : int
+        Bytes for rows and copies of them.
+    """
+
+    plan: Plan
+    spilled: SpilledRows
+    max_memory: int
+    context: Context
+
+    @cached_property
+    def most(self) -> int:
+        """Number of rows that are trained on at a time."""
+        return _rows_within(self.max_memory, self.counts.row_bytes)
+
+    @property
+    def counts(self) -> RowCounts:
+        """Classes and their rows."""
+        return self.spilled.counts
+
+    def run(self) -> Trained:
+        """Grow the trees, train the nodes, and calibrate on rows that were held out."""
+        plan = self.plan
+        held = self._held_out()
+        forest = self._grown(held)
+        parts: list[tuple[Scorer, int]] = []
+        places: list[IntArray] = []
+        tasks = [task for t in range(len(forest.trees)) for task in self._tasks(forest, t)]
+        for i, (tree, place, nodes, codes) in enumerate(tasks):
+            rows = self._rows(codes, held)
+            titled = self.context.titled(f"part {i + 1} of {len(tasks)}: ", i, len(tasks))
+            parts.append((self._trained(NodeTask(rows, tree, nodes), titled), len(nodes)))
+            places.append(place[nodes])
+            rows.memo.clear()  # it may refer to the rows, which would stay until cycles are collected
+        joined = JoinedScorer([part for part, _ in parts], [size for _, size in parts])
+        scorer = some_nodes(joined, np.argsort(np.concatenate(places), kind="stable"))
+        model = FittedForest(forest, scorer, plan.pooling)
+        if not plan.calibrates_outside:
+            return Trained(model, given(plan))
+        rows = self.spilled.rows(np.arange(len(held)), held)
+        unseen = [Unseen(np.arange(len(rows)), model, rows.X)]
+        fitted = fit_external(plan, model, rows, unseen)
+        return Trained(*settled(plan, fitted, given(plan), len(rows)))
+
+    def _held_out(self) -> list[IntArray]:
+        """Rows of each class to calibrate on; none of a class with few."""
+        size = self.counts.size
+        if not self.plan.calibrates_outside:
+            return [np.empty(0, dtype=np.intp)] * len(size)
+        most = min(self.most, _calibration_rows(self.max_memory, len(size)))
+        share = min(_HELD_OUT, most / max(1, size.sum()))
+        taken = np.where(size >= _FEWEST_ROWS, np.ceil(share * size), 0).astype(np.intp)
+        return [_drawn(n, m, self.context.rng) for n, m in zip(size.tolist(), taken.tolist(), strict=True)]
+
+    def _rows(self, codes: IntArray, held: Sequence[IntArray]) -> Rows:
+        """Rows of some classes, without those held out; a stratified sample if they are too many.
+
+        Rows of a sample are weighted so that each class weighs as much as without sampling, if the base
+        learner takes weights.
+        """
+        size = np.array([self.counts.size[code] - len(held[code]) for code in codes])
+        share = min(1.0, self.most / max(1, size.sum()))
+        places = []
+        for code, n in zip(codes.tolist(), size.tolist(), strict=True):
+            free = np.delete(np.arange(self.counts.size[code]), held[code])
+            places.append(free if share == 1 else free[_drawn(n, max(1, round(share * n)), self.context.rng)])
+        rows = self.spilled.rows(codes, places)
+        if share == 1.0 or not self.plan.learner.takes_weight:
+            return rows
+        factor = np.ones(rows.n_classes)
+        factor[codes] = size / np.array([len(each) for each in places])
+        own = np.ones(len(rows)) if rows.weight is None else rows.weight
+        return replace(rows, weight=own * factor[rows.codes])
+
+    def _grown(self, held: Sequence[IntArray]) -> Forest:
+        """Grow the trees on a sample of the rows, with the exact sums of the classes."""
+        rows = with_totals(self._rows(np.arange(len(held)), held), self.counts)
+        return grow(self.plan, rows, LearnerJudge(self.plan, rows), self.context.rng)
+
+    def _tasks(self, forest: Forest, t: int) -> Iterator[tuple[ClassTree, IntArray, IntArray, IntArray]]:
+        """Nodes of a tree to train together, with the place of each among all and the classes they need.
+
+        Nodes whose rows fit into memory are trained on all of them, subtree by subtree, several small ones
+        together; the nodes above on a sample.
+        """
+        tree, wanted = forest.trees[t], forest.new_nodes(t)
+        rows = np.concatenate([[0], np.cumsum(self.counts.size[tree.leaf_order])])
+        size = rows[tree.stop] - rows[tree.start]
+        large = wanted[size[wanted] > self.most]
+        if len(large):
+            yield tree, forest.place[t], large, np.arange(tree.n_classes)
+        is_root = (size <= self.most) & ((tree.parent < 0) | (size[tree.parent] > self.most))
+        roots = np.flatnonzero(is_root)
+        roots = roots[np.argsort(tree.start[roots])]
+        for bundle in _bundles(size[roots], self.most):
+            first, last = roots[bundle[0]], roots[bundle[-1]]
+            inside = (tree.start >= tree.start[first]) & (tree.stop <= tree.stop[last]) & (size <= self.most)
+            nodes = wanted[inside[wanted]]
+            if len(nodes):
+                leaves = np.concatenate([np.arange(tree.start[k], tree.stop[k]) for k in roots[bundle]])
+                yield tree, forest.place[t], nodes, tree.leaf_order[leaves]
+
+    def _trained(self, task: NodeTask, context: Context) -> Scorer:
+        plan = replace(self.plan, external_calibration=None, member_calibration=None, prediction_sets=0)
+        if not plan.uses_folds:
+            return plan.learner.fit(task, context)
+        rows = task.rows.in_folds(plan.cv, context.rng)
+        task = NodeTask(rows, task.tree, task.nodes)
+        return CrossFit.fit(plan, task, wanted_by(plan), context).final_scorer()
+
+
+def _bundles(sizes: IntArray, most: int) -> Iterator[IntArray]:
+    """Consecutive pieces that have at most so many rows together."""
+    begin = 0
+    for end in range(1, len(sizes) + 1):
+        if end == len(sizes) or sizes[begin : end + 1].sum() > most:
+            yield np.arange(begin, end)
+            begin = end
+
+
+def _drawn(n: int, m: int, rng: Any) -> IntArray:
+    """Ascending numbers of m rows out of n."""
+    return np.sort(rng.permutation(n)[:m])

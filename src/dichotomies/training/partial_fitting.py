@@ -1,0 +1,165 @@
+"""`learn`: naive Bayes from statistics of the classes, to which those of each batch of rows are added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dichotomies.learners import LEARNERS
+from dichotomies.rows import NodeTask
+from dichotomies.rows.folds import fold_count, fold_of_rows
+from dichotomies.rows.row_counts import RowCounts
+from dichotomies.training.class_totals import with_totals
+from dichotomies.training.judging import LearnerJudge
+from dichotomies.training.kept_rows import KeptRows, counted_once, unseen_scores
+from dichotomies.training.train import grow, train
+from dichotomies.training.updating import joined_rows, placed, without
+from dichotomies.tree import ClassTree
+from dichotomies.tree.forest import Forest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dichotomies._common.parallel import Context
+    from dichotomies._common.typing import LabelArray
+    from dichotomies.inference.fitted import FittedForest
+    from dichotomies.learners.naive_bayes import NaiveBayesLearner
+    from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
+    from dichotomies.rows import Rows
+    from dichotomies.training.plan import Plan
+    from dichotomies.training.train import Trained
+
+#: Rows kept for calibration where `keep_rows` names no number.
+_ROWS_TO_CALIBRATE_ON = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a naive Bayes model needs to learn on: itself, statistics of its classes, rows to calibrate on."""
+
+    model: FittedForest
+    statistics: ClassStatistics
+    kept: KeptRows
+
+
+def learn(plan: Plan, before: Learned | None, new: Rows, context: Context) -> tuple[Trained, ClassStatistics]:
+    """Train a model on the rows before and new ones.
+
+    The trees are grown on the first rows; new classes are placed in them. All nodes are trained from the
+    statistics of all rows, exactly; calibrators are fitted, and chosen, on the rows that are kept.
+
+    Parameters
+    ----------
+    before : Learned or None
+        None to start.
+    new : Rows
+        Over all classes so far and new ones.
+    """
+    learner = naive_bayes(plan)
+    if plan.bootstrap:
+        raise ValueError("partial_fit keeps one set of statistics for all trees; leave bootstrap at False.")
+    new = _in_folds(plan, before, new, context)
+    rows = new if before is None else joined_rows(before.kept, before.model.tree.classes, new)
+    forest = _forest(plan, before, rows, context)
+    statistics = learner.class_statistics(NodeTask(new, forest.trees[0]), context)
+    if before is not None:
+        codes = np.searchsorted(new.classes, before.model.tree.classes)
+        statistics = before.statistics.over(codes, new.n_classes).plus(statistics)
+    kept = _kept(plan, rows, None if before is None else before.kept, context)
+    return _trained(
+        plan, forest, kept.rows(new.classes, new.n_features), kept, statistics, context
+    ), statistics
+
+
+def learn_batches(plan: Plan, batches: Iterable[Rows], context: Context) -> tuple[Trained, ClassStatistics]:
+    """Train a model on batches of rows in one pass.
+
+    Trees are grown on a sample of the rows, with the exact sums of the classes.
+    """
+    statistics, kept, classes, counts = None, None, np.empty(0), None
+    for new in batches:
+        own = RowCounts.of([new])
+        counts = own if counts is None else counts.plus(own)
+        known = new.classes if kept is None else np.union1d(classes, new.classes)
+        new = replace(new, codes=np.searchsorted(known, new.classes)[new.codes], classes=known)
+        if plan.uses_folds:
+            new = new.in_folds(plan.cv, context.rng)
+        more = naive_bayes(plan).class_statistics(NodeTask(new, _any_tree(known)), context)
+        new.memo.clear()  # it refers to the rows, which would stay in memory until cycles are collected
+        if statistics is not None:
+            more = statistics.over(np.searchsorted(known, classes), len(known)).plus(more)
+        rows = new if kept is None else joined_rows(kept, classes, new)
+        statistics, kept, classes = more, _kept(plan, rows, kept, context), known
+    if statistics is None or kept is None or counts is None:
+        raise ValueError("There is no batch of rows.")
+    rows = kept.rows(classes, statistics.n_features)
+    forest = grow(plan, with_totals(rows, counts), LearnerJudge(plan, rows), context.rng)
+    return _trained(plan, forest, rows, kept, statistics, context), statistics
+
+
+def _any_tree(classes: LabelArray) -> ClassTree:
+    return ClassTree(classes, np.arange(len(classes) - 1), classes)
+
+
+def _kept(plan: Plan, rows: Rows, before: KeptRows | None, context: Context) -> KeptRows:
+    """A sample of the rows before, which are the first, and of new ones."""
+    plan = replace(plan, keep_rows=plan.keep_rows or _ROWS_TO_CALIBRATE_ON)
+    seen = {} if before is None else {"n_old": len(before), "n_seen": before.n_seen}
+    return KeptRows.of(plan, rows, unseen_scores([], 0), context.rng, **seen)
+
+
+def unlearn(
+    plan: Plan, before: Learned, labels: LabelArray, context: Context
+) -> tuple[Trained, ClassStatistics]:
+    """Train a model without the rows of some classes."""
+    known = before.model.tree.classes
+    stays = np.flatnonzero(~np.isin(known, labels))
+    rows = without(before.kept, known, labels, before.statistics.n_features)[0]
+    forest = Forest.of([tree.restrict(known[stays]) for tree in before.model.forest.trees])
+    statistics = before.statistics.taken(stays)
+    kept = _kept(plan, rows, None, context)
+    kept = replace(kept, n_seen=before.kept.n_seen * len(kept) // len(before.kept))
+    return _trained(plan, forest, rows, kept, statistics, context), statistics
+
+
+def _trained(
+    plan: Plan, forest: Forest, rows: Rows, kept: KeptRows, statistics: ClassStatistics, context: Context
+) -> Trained:
+    """Train all nodes from statistics, and calibrate on the rows that are kept."""
+    rows = counted_once(rows, kept.n_seen)
+    naive_bayes(plan).preset(NodeTask(rows, forest.trees[0]), statistics)
+    trained = train(replace(plan, keep_rows=0), forest, rows, context)
+    return trained._replace(kept=kept)
+
+
+def is_naive_bayes(plan: Plan) -> bool:
+    """Return True if nodes follow from statistics that can be added."""
+    return isinstance(plan.learner, LEARNERS.get("naive-bayes"))
+
+
+def naive_bayes(plan: Plan) -> NaiveBayesLearner:
+    """The learner of a plan; raise unless it is naive Bayes."""
+    if not is_naive_bayes(plan):
+        raise TypeError(f"Statistics can be added for naive Bayes only, not for {plan.learner.description}.")
+    learner: NaiveBayesLearner = plan.learner  # type: ignore[assignment]
+    return learner
+
+
+def _in_folds(plan: Plan, before: Learned | None, new: Rows, context: Context) -> Rows:
+    """New rows in as many folds as the rows before are."""
+    if not plan.uses_folds:
+        return new
+    if before is not None:
+        return new.in_folds(before.statistics.n_folds, context.rng)
+    cv = fold_count(len(new), new.n_classes, is_quick=True) if plan.cv == "auto" else plan.cv
+    return replace(new, fold=fold_of_rows(new.codes, cv, context.rng))
+
+
+def _forest(plan: Plan, before: Learned | None, rows: Rows, context: Context) -> Forest:
+    if before is None:
+        return grow(plan, rows, LearnerJudge(plan, rows), context.rng)
+    if rows.n_classes == before.model.n_classes:
+        return before.model.forest
+    return Forest.of(placed(before.model, rows, context.rng))

@@ -1,0 +1,247 @@
+"""`Update`: a fitted model with more rows, with more classes or fewer; only nodes concerned are trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import vstack
+
+from dichotomies.calibrators.binary import BINARY
+from dichotomies.calibrators.binary.auto import Auto
+from dichotomies.calibrators.multiclass import MULTICLASS
+from dichotomies.calibrators.multiclass.auto import AutoCalibration
+from dichotomies.inference.fitted import FittedForest
+from dichotomies.inference.scorers import GivenScores, edited
+from dichotomies.rows import NodeTask, Rows
+from dichotomies.structures import STRUCTURES, GrowingTask
+from dichotomies.training.conformal import conformal_scores
+from dichotomies.training.cross_fitting import CrossFit, wanted_by
+from dichotomies.training.external import NONE, Unseen, fit_external
+from dichotomies.training.judging import only_present
+from dichotomies.training.kept_rows import KeptRows, counted_once, unseen_scores
+from dichotomies.tree.edited_forest import EditedForest
+from dichotomies.tree.grafting import Graft, grafted, landing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dichotomies._common.parallel import Context
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies.inference.conformal import ConformalRows
+    from dichotomies.training.external import Calibration
+    from dichotomies.training.plan import Plan
+    from dichotomies.tree import ClassTree
+
+
+class Updated(NamedTuple):
+    """An updated model.
+
+    Attributes
+    ----------
+    source : (n_different,)
+        Number of each node in the model before; -1 where it was trained.
+    nll : float or None
+        Mean out-of-fold NLL of the new rows of known classes.
+    added : (n_classes,)
+        Number of new rows of each class.
+    """
+
+    model: FittedForest
+    kept: KeptRows
+    conformal: ConformalRows | None
+    source: IntArray
+    nll: float | None
+    added: IntArray
+
+
+def settled(plan: Plan, calibration: Calibration) -> Plan:
+    """The plan with the calibrators that were chosen in place of "auto"."""
+    inside, outside = plan.internal_calibration, plan.external_calibration
+    if isinstance(inside, Auto):
+        inside = None if calibration.internal == NONE else BINARY.create(calibration.internal)
+    if isinstance(outside, AutoCalibration):
+        outside = None if calibration.external == NONE else MULTICLASS.create(calibration.external)
+    return replace(plan, internal_calibration=inside, external_calibration=outside)
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """A change of the rows of a model, and the trees for it.
+
+    Attributes
+    ----------
+    rows : Rows
+        Rows that were kept, then new ones, over the classes of the updated model.
+    n_old, n_seen : int
+        Number of the rows that were kept, and of the rows that they stand for.
+    trees : sequence of ClassTree
+        The trees with new classes in them, or without those to forget.
+    old_sample, old_log_odds
+        Rows that have out-of-fold scores, and these; see `KeptRows`.
+    """
+
+    plan: Plan
+    model: FittedForest
+    rows: Rows
+    n_old: int
+    n_seen: int
+    trees: Sequence[ClassTree]
+    old_sample: IntArray
+    old_log_odds: FloatArray
+
+    @classmethod
+    def adding(cls, plan: Plan, model: FittedForest, kept: KeptRows, new: Rows, context: Context) -> Update:
+        """Add rows, of known classes and new ones.
+
+        Parameters
+        ----------
+        new : Rows
+            Over all classes, those of the model and new ones.
+        """
+        known = model.tree.classes
+        if kept.fold is not None:
+            new = new.in_folds(max(2, int(kept.fold.max()) + 1), context.rng)
+        rows = joined_rows(kept, known, new)
+        trees = model.forest.trees
+        if new.n_classes > len(known):
+            trees = placed(model, rows, context.rng)
+        return cls(plan, model, rows, len(kept), kept.n_seen, trees, kept.sample, kept.log_odds)
+
+    @classmethod
+    def forgetting(
+        cls, plan: Plan, model: FittedForest, kept: KeptRows, labels: LabelArray, n_features: int
+    ) -> Update:
+        """Leave out classes and their rows."""
+        rows, stays = without(kept, model.tree.classes, labels, n_features)
+        trees = [tree.restrict(rows.classes) for tree in model.forest.trees]
+        scored = stays[kept.sample]
+        sample = (np.cumsum(stays) - 1)[kept.sample[scored]]
+        n_seen = kept.n_seen * len(rows) // len(kept)
+        return cls(plan, model, rows, len(rows), n_seen, trees, sample, kept.log_odds[scored])
+
+    def run(self, context: Context) -> Updated:
+        """Train the nodes concerned, and calibrate."""
+        plan, rows = self.plan, self.rows
+        changed = np.zeros(rows.n_classes, dtype=bool)
+        changed[rows.codes[self.n_old :]] = True
+        found = EditedForest.of(self.model.forest, self.trees, changed, shared=not plan.bootstrap)
+        tasks = [
+            NodeTask(rows.bootstrap(context.rng) if plan.bootstrap else rows, tree, nodes)
+            for tree, nodes in zip(self.trees, found.new_nodes, strict=True)
+            if len(nodes)
+        ]
+        if plan.uses_folds:
+            crossed = [CrossFit.fit(plan, task, wanted_by(plan), context) for task in tasks]
+            parts = [each.final_scorer() for each in crossed]
+        else:
+            crossed, parts = [], [plan.learner.fit(task, context) for task in tasks]
+        sizes = [(part, task.n_nodes) for part, task in zip(parts, tasks, strict=True)]
+        n_before = self.model.forest.n_different
+        scorer = edited(self.model.scorer, n_before, found.source, sizes)
+        model = FittedForest(found.forest, scorer, plan.pooling)
+        unseen = self._unseen(found, crossed) if plan.calibrates_outside or plan.prediction_sets else []
+        counted = counted_once(rows, self.n_seen + len(rows) - self.n_old)
+        model = fit_external(plan, model, counted, unseen)
+        conformal = conformal_scores(plan, model, counted, unseen) if plan.prediction_sets else None
+        scores = unseen_scores(unseen, found.forest.n_different)
+        nll = self._nll(model, scores)
+        kept = KeptRows.of(plan, rows, scores, context.rng, n_old=self.n_old, n_seen=self.n_seen)
+        added = np.bincount(rows.codes[self.n_old :], minlength=rows.n_classes)
+        return Updated(model, kept, conformal, found.source, nll, added)
+
+    def _unseen(self, found: EditedForest, crossed: Sequence[CrossFit]) -> list[Unseen]:
+        """The rows that have scores, and the new ones, with log-odds by models that have not seen them.
+
+        Nodes that were not trained again have not seen the new rows either.
+        """
+        rows = self.rows
+        assert rows.fold is not None
+        sample = np.concatenate([self.old_sample, np.arange(self.n_old, len(rows))])
+        is_old = found.source >= 0
+        log_odds = np.empty((len(sample), len(found.source)), dtype=np.float64)
+        n_scored = len(self.old_sample)
+        log_odds[:n_scored, is_old] = self.old_log_odds[:, found.source[is_old]]
+        if n_scored < len(sample):
+            new = rows.features_of(sample[n_scored:])
+            log_odds[n_scored:, is_old] = self.model.scorer.log_odds(new)[:, found.source[is_old]]
+        given, unseen = FittedForest(found.forest, GivenScores(), self.plan.pooling), []
+        for f in range(rows.n_folds):
+            mine = np.flatnonzero(rows.fold[sample] == f)
+            X = rows.features_of(sample[mine])
+            scores = log_odds[mine]
+            if crossed:
+                scores[:, ~is_old] = np.concatenate(
+                    [each.fold_scorer(f).log_odds(X) for each in crossed], axis=1
+                )
+            unseen.append(Unseen(sample[mine], given, scores))
+        return unseen
+
+    def _nll(self, model: FittedForest, scores: tuple[IntArray, FloatArray]) -> float | None:
+        """Mean NLL of new rows of known classes, by nodes that have not seen them."""
+        sample, log_odds = scores
+        known = np.isin(self.rows.classes, self.model.tree.classes)
+        new = np.flatnonzero((sample >= self.n_old) & known[self.rows.codes[sample]])
+        if not len(new):
+            return None
+        given = replace(model, scorer=GivenScores())
+        log_proba = given.predict_log_proba(log_odds[new].astype(np.float64))
+        return float(-log_proba[np.arange(len(new)), self.rows.codes[sample[new]]].mean())
+
+
+def joined_rows(kept: KeptRows, known: LabelArray, new: Rows) -> Rows:
+    """Rows that were kept, of known classes, and new ones, over the classes of the new ones."""
+    old, weight, fold = kept.rows(known, new.n_features), None, None
+    codes = np.concatenate([np.searchsorted(new.classes, known)[old.codes], new.codes])
+    if old.weight is not None or new.weight is not None:
+        weight = np.concatenate(
+            [np.ones(len(each)) if each.weight is None else each.weight for each in (old, new)]
+        )
+    if old.fold is not None and new.fold is not None:
+        fold = np.concatenate([old.fold, new.fold])
+    return Rows(_stacked(old.X, new.X), codes, new.classes, weight, fold)
+
+
+def without(kept: KeptRows, known: LabelArray, labels: LabelArray, n_features: int) -> tuple[Rows, BoolArray]:
+    """Rows that were kept, without those of some classes, and True for the rows that stay."""
+    stays = ~np.isin(known, labels)
+    rows = kept.rows(known, n_features)
+    left = rows.take(np.flatnonzero(stays[rows.codes]))
+    return replace(left, codes=(np.cumsum(stays) - 1)[left.codes], classes=known[stays]), stays[rows.codes]
+
+
+def _stacked(old: Matrix, new: Matrix) -> Matrix:
+    if isinstance(old, np.ndarray):
+        return np.concatenate([old, new if isinstance(new, np.ndarray) else new.toarray()])
+    return vstack([old, new], format="csr")
+
+
+def placed(model: FittedForest, rows: Rows, rng: Any) -> list[ClassTree]:
+    """The trees of a model with classes in them that it does not know.
+
+    A class becomes the sibling of the class that most of its rows are taken for, by the scores of the nodes.
+    Several classes that end up at the same leaf are put in a tree by "2-means".
+    """
+    new = np.flatnonzero(~np.isin(rows.classes, model.tree.classes))
+    by_tree: list[dict[int, list[int]]] = [{} for _ in model.forest.trees]
+    for code in new.tolist():
+        log_odds = model.scorer.log_odds(rows.features_of(np.flatnonzero(rows.codes == code)))
+        for t, tree in enumerate(model.forest.trees):
+            branch = landing(tree, model.forest.log_odds_of_tree(t, log_odds))
+            by_tree[t].setdefault(branch, []).append(code)
+    trees = []
+    for tree, branches in zip(model.forest.trees, by_tree, strict=True):
+        grafts = [Graft(branch, *_grown(rows, codes, rng)) for branch, codes in branches.items()]
+        trees.append(grafted(tree, grafts, rows.classes))
+    return trees
+
+
+def _grown(rows: Rows, codes: list[int], rng: Any) -> tuple[list[Any], list[int]]:
+    """Leaves and depths of splits of a tree over some of the classes."""
+    labels = rows.classes[codes]
+    if len(codes) == 1:
+        return labels.tolist(), []
+    own = only_present(rows.take(np.flatnonzero(np.isin(rows.codes, codes))))
+    tree = STRUCTURES.create("2-means").grow_from(GrowingTask(own), rng)
+    return tree.leaf_labels.tolist(), tree.split_depth.tolist()
