@@ -222,6 +222,7 @@ class OddsScaling(VectorScaling):
     """
 
     fits_on_device = False
+
     def __init__(
         self,
         *,
