@@ -11,6 +11,7 @@ import time
 import warnings
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from importlib import import_module
 from itertools import product
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -62,10 +63,9 @@ def classifier(estimator: Any, n_jobs: int) -> NestedDichotomyClassifier:
 @contextmanager
 def dask_workers() -> Iterator[dict[str, Any]]:
     """Two workers of one thread each."""
-    from distributed import Client, LocalCluster
-
-    workers = LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=":0")
-    with workers, Client(workers) as client:
+    dask: Any = import_module("distributed")  # without types for what is called here
+    workers = dask.LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=":0")
+    with workers, dask.Client(workers) as client:
         _count_bytes()
         client.run(_count_bytes)
         yield {"backend": "dask", "client": client}
@@ -90,23 +90,26 @@ ENGINES = {"dask": dask_workers, "ray": ray_workers}
 
 def _count_bytes() -> None:
     """Count what this process writes to Dask's connections, as an attribute of their class."""
-    from distributed.comm.tcp import TCP
-
-    write = TCP.write
+    connections = _connections()
+    write = connections.write
 
     async def counting(self: Any, *arguments: Any, **named: Any) -> int:
         n_bytes: int = await write(self, *arguments, **named)
-        TCP.sent += n_bytes
+        connections.sent += n_bytes
         return n_bytes
 
-    if not hasattr(TCP, "sent"):
-        TCP.sent, TCP.write = 0, counting
+    if not hasattr(connections, "sent"):
+        connections.sent, connections.write = 0, counting
+
+
+def _connections() -> Any:
+    from distributed.comm.tcp import TCP
+
+    return TCP
 
 
 def _sent() -> int:
-    from distributed.comm.tcp import TCP
-
-    n_bytes: int = TCP.sent
+    n_bytes: int = _connections().sent
     return n_bytes
 
 
@@ -149,7 +152,8 @@ def measured(engine: str, estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     """Fits on a cluster and by local threads."""
     model, probe = classifier(estimator, N_WORKERS), X[:: max(1, len(X) // 2000)]
     model.fit(X, y)  # kernels are compiled
-    expected, wall, processors = timed(lambda: model.fit(X, y).predict_log_proba(probe))
+    _, wall, processors = timed(lambda: model.fit(X, y))
+    expected = model.predict_log_proba(probe)
     found: dict[str, Any] = {"local": {"wall": wall, "processors": processors}}
     with ENGINES[engine]() as config, parallel_config(**config):
         model.fit(X, y)  # workers are warm

@@ -36,7 +36,8 @@ more is replayed from the costs of all nodes, measured on one core: tasks are cu
 and go, the most expensive first, to the worker that is free first; each takes {overhead:.1f} ms more, the
 processor time of an empty task of Dask; the rows are sent at 1 GB/s, and every worker prepares them (sorts
 them by leaf); what is not sent (growing the tree, binning, calibrating, joining) stays on one core.
-A learner without a row in the table was only replayed.
+A learner without a row in the table was only replayed. Parts of this page (a learner on a cluster, its costs)
+are measured one by one and stored, so that they may come from different runs.
 
 ![Speed-up of a fit by the number of workers](../figures/cluster.svg)
 
