@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dichotomies.persistence import load
     from dichotomies.tree import ClassTree
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CalibratedClassifier",

@@ -169,7 +169,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         return self.fit_held_out_on(_calibration_rows(log_proba, y, sample_weight), fold)
 
     def fit_held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
-        """Fit to validated rows, and judge them; see `fit_held_out`."""
+        """Fit to validated `rows`, and judge them by each `fold`; see `fit_held_out`."""
         return self.fit_on(rows).held_out_on(rows, fold)
 
     def held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
@@ -207,7 +207,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         """Return calibrated log-probabilities up to a constant per row; `x` may be overwritten."""
 
     def device_scores(self, x: Any, xp: Any) -> Any:
-        """Return `scores` of an array on a device; computed on the host unless there is a scale per class."""
+        """Return `scores` of `x`, an array of `xp`; on the host unless there is a scale per class."""
         if (affine := self.slope_and_bias()) is None:
             return like(self.scores(to_host(x).astype(np.float64)), x, xp)
         slope, bias = affine

@@ -30,7 +30,7 @@ class GpuLogisticLearner(LogisticLearner):
     It is taken only by name, ``learner="gpu"``, and needs torch; without a GPU, torch computes on the
     processor. Rows are copied to the device once, in single precision, or in double precision if `tol` is
     below 1e-5. Nodes with fewer rows than features, and nodes that do not converge on the device, are
-    trained as ``learner="logistic"`` trains them.
+    trained as ``learner="logistic"`` trains them. `C` and `settings` are those of `LogisticLearner`.
     """
 
     only_by_name = True
