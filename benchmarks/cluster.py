@@ -235,7 +235,7 @@ def node_costs(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
         begun = time.process_time()
         classifier(estimator, 1).fit(X, y)
         seconds = time.process_time() - begun - watch.again
-    expected, tasks = ([each[i] for each in watch.tasks] for i in range(2))
+    expected, tasks = ([round(each[i], 5) for each in watch.tasks] for i in range(2))
     return {"fit": seconds, "setup": watch.setup, "expected": expected, "tasks": tasks}
 
 

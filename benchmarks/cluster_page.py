@@ -26,7 +26,7 @@ node). Two Dask workers with a thread each, or two Ray workers, against two thre
 the same machine with two cores, and all work is sent, although little of it is worth it. The second fit of
 each is measured: workers have imported the package and loaded its kernels. Bytes are all that Dask's
 processes wrote to their connections, results and the scheduler's messages included; on one machine Ray
-shares memory. With everything left to joblib's own backend for Dask, the clones send {joblib} times X.
+shares memory. {joblib}
 Naive Bayes is one pass over the rows and stays in the calling process. In another fit, a worker gets
 `SIGKILL` as soon as it has tasks. Time is on the wall clock, of a machine with much other work; processor
 time is that of all processes together.
@@ -36,6 +36,7 @@ more is replayed from the costs of all nodes, measured on one core: tasks are cu
 and go, the most expensive first, to the worker that is free first; each takes {overhead:.1f} ms more, the
 processor time of an empty task of Dask; the rows are sent at 1 GB/s, and every worker prepares them (sorts
 them by leaf); what is not sent (growing the tree, binning, calibrating, joining) stays on one core.
+A learner without a row in the table was only replayed.
 
 ![Speed-up of a fit by the number of workers](../figures/cluster.svg)
 
@@ -51,15 +52,16 @@ def write(store: dict[str, Any], *, save: bool) -> None:
         for name, found in learners.items()
         for engine in ("dask", "ray")
     ]
-    joblib = max(found["dask"].get("joblib", 0) for found in learners.values()) / store["bytes"]
+    sent = max(found["dask"].get("joblib", 0) for found in learners.values()) / store["bytes"]
+    joblib = f"Left to joblib's own backend for Dask, the clones send {sent:.0f} times X." if sent else ""
     replayed = {
         name: [speed_up(found["costs"], n, store["overhead"], store["bytes"]) for n in WORKERS]
-        for name, found in learners.items()
-        if found["costs"]["tasks"]
+        for name, found in store["learners"].items()
+        if found.get("costs", {}).get("tasks")
     }
-    limits = [_limit(name, learners[name]["costs"], replayed[name]) for name in replayed]
+    limits = [_limit(name, store["learners"][name]["costs"], replayed[name]) for name in replayed]
     text = TEXT.format(
-        size=store["size"], joblib=f"{joblib:.0f}", overhead=1e3 * store["overhead"], limits="\n".join(limits)
+        size=store["size"], joblib=joblib, overhead=1e3 * store["overhead"], limits="\n".join(limits)
     )
     print(text)
     report("cluster", text, HEADER, rows, save=save)

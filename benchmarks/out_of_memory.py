@@ -181,11 +181,12 @@ def main() -> None:
     if sys.argv[1:2] == ["--child"]:
         _child(*sys.argv[2:])
         return
-    options = arguments(__doc__, whole="make the file ten times as large as the whole limit")
+    switches = {"whole": "make the file ten times as large as the whole limit"}
+    options = arguments(__doc__, **switches, stored="measure nothing, show what is stored")
     store = Store("out_of_memory")
     for learner in LEARNERS:
         title = f"{learner}, whole" if options.whole else learner
-        if title not in store:
+        if title not in store and not options.stored:
             store.keep(title, _row(learner, options.whole))
     numbers = {"room": _ROOM, "times": _TIMES, "features": _FEATURES, "classes": _CLASSES}
     text = TEXT.format(**numbers, budget=_BUDGET, part=_PART)

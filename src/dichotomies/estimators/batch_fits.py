@@ -64,9 +64,9 @@ class BatchFits:
         Naive Bayes takes one pass: statistics of the classes are exact, and calibrators are fitted to a
         sample of the rows. For all other learners rows are counted in a first pass and written to files,
         sorted by class, in a second; then nodes are trained on the rows of their classes, as many at a time
-        as the parameter `max_memory` allows (1 GiB by default, libraries and
-        one batch not included). The few nodes at the top that have more rows are trained on a stratified
-        sample of them. External calibrators are fitted to rows that were held out, a tenth or as many as fit;
+        as the parameter `max_memory` allows (1 GiB by default; libraries and one batch come in addition). The
+        few nodes at the top that have more rows are trained on a stratified sample of them. External
+        calibrators are fitted to rows that were held out, a tenth or as many as fit;
         ``internal_calibration="auto"`` is none.
 
         Parameters

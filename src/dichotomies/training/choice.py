@@ -70,12 +70,13 @@ class Chosen(NamedTuple):
 def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], rng: Any) -> Chosen:
     """Choose the calibrators that the plan leaves open, one pair for all nodes of all trees.
 
-    Every candidate inside is fitted to the out-of-fold scores of the nodes without the fold of the row, and
-    the log-probabilities of the classes are composed. For no calibration inside and the best of the others,
-    every candidate outside is then fitted to those of the other folds. The pair of least NLL is chosen, with
-    three preferences. Nothing inside, where the difference is noise. Nothing that costs accuracy inside,
-    beyond noise, and does not lower the NLL by a tenth. Vector scaling outside, unless nothing is clearly
-    better: it shrinks to no change by itself, and bounds probabilities that no row supports.
+    Every candidate inside is fitted to the out-of-fold scores of the nodes without the fold of the row. By
+    Proposition 1 the nodes' NLLs tell which is best. For that one, and for no calibration inside, the
+    log-probabilities of the classes are composed, and every candidate outside is fitted to those of the other
+    folds. The pair of least NLL is chosen, with three preferences. Nothing inside, where the difference is
+    noise. Nothing that costs accuracy inside, beyond noise, and does not lower the NLL by a tenth. Vector
+    scaling outside, unless nothing is clearly better: it shrinks to no change by itself, and bounds
+    probabilities that no row supports.
 
     Parameters
     ----------

@@ -100,7 +100,9 @@ def calibration_sample(plan: Plan, forest: Forest, rows: Rows, among: IntArray, 
     """All of the row numbers in `among`, or a stratified sample whose class probabilities fit into memory."""
     n_kept = 1 if plan.member_calibration is None else len(forest.trees)
     most = rows_within(_CALIBRATION_BYTES, forest.n_classes * n_kept, itemsize=4)
-    return stratified(rows.codes, among, min(most, most_calibration_rows(plan, forest, rows)), rng)
+    if plan.max_memory is not None:
+        most = min(most, most_calibration_rows(plan, forest, rows))
+    return stratified(rows.codes, among, most, rng)
 
 
 def out_of_fold_log_proba(plan: Plan, unseen: Sequence[Unseen]) -> FloatArray:

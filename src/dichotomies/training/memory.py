@@ -30,8 +30,7 @@ _LEAST_ROWS, _ROWS_PER_CLASS = 1_000, 2
 
 def set_limit(plan: Plan, forest: Forest, rows: Rows) -> None:
     """Limit the predictions within a fit; raise if the rows cannot be fitted within ``plan.max_memory``."""
-    if plan.max_memory is None:
-        return
+    assert plan.max_memory is not None
     parts = _parts(plan, forest, rows)
     parts["calibration"] = _least_rows(plan, rows) * _bytes_per_row(plan, forest)
     needed = max(sum(parts.values()) / (1 - _CHUNK_PART), least_bytes(forest) / _CHUNK_PART)

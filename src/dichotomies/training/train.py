@@ -79,7 +79,8 @@ def train(plan: Plan, forest: Forest, rows: Rows, context: Context) -> Trained:
         plan = replace(plan, cv=fold_count(len(rows), rows.n_classes, is_quick=plan.learner.is_quick))
     if plan.uses_folds and not isinstance(plan.cv, int):  # the user's folds number all rows
         rows = rows.in_folds(plan.cv, context.rng)
-    set_limit(plan, forest, rows)
+    if plan.max_memory is not None:
+        set_limit(plan, forest, rows)
     tasks = _tasks(plan, forest, rows, context.rng)
     if plan.calibrates_outside and plan.calibration_size != "cross-fit":
         return _held_out(plan, forest, rows, tasks, context)

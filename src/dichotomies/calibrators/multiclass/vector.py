@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 
+_ROUNDS = 2  # alternations between choosing the prior and fitting under it
 _ROUGHLY = 1e-3  # relative error of the common scale to start from
 _ROUGH_TOL = 1e-4  # nats per row, before the prior is chosen again
 _REFIT_STEPS = 2  # toward the optimum of slightly different rows
@@ -122,8 +123,6 @@ class VectorScaling(_VectorModel):
     array([0.36, 0.36, 0.36])
     """
 
-    _rounds: ClassVar[int] = 2  # alternations between choosing the prior and fitting under it
-
     def __init__(
         self,
         *,
@@ -145,7 +144,7 @@ class VectorScaling(_VectorModel):
         start = best_scale(likelihood, tol=_ROUGHLY)
         objective = _all_free(likelihood)
         x = np.concatenate([[start.scale], np.zeros(2 * self.n_classes_)])
-        n_iter, last = 0, 0 if self.spread else self._rounds - 1
+        n_iter, last = 0, 0 if self.spread else _ROUNDS - 1
         for i in range(last + 1):
             spread = Spread(*self.spread) if self.spread else _spread(objective, x, start.scale)
             objective.prior = spread.precision(unit=start.scale)
@@ -223,8 +222,6 @@ class OddsScaling(VectorScaling):
     """
 
     fits_on_device = False
-    _rounds = 1  # a second changes the NLL of new rows by less than a thousandth
-
     def __init__(
         self,
         *,
