@@ -51,7 +51,7 @@ class GenericScorer:
 
     @classmethod
     def gathered(cls, parts: Sequence[GenericScorer], nodes: IntArray) -> GenericScorer:
-        """Take nodes of several parts, which are numbered one after the other."""
+        """Take `nodes` of several `parts`, which are numbered one after the other."""
         every = [node for part in parts for node in part.nodes]
         return cls([every[k] for k in nodes], all(part.X_is_checked for part in parts))
 

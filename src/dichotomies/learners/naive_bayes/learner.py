@@ -146,7 +146,7 @@ class NaiveBayesLearner(Learner):
         return "class statistics", self, None if folds is None else folds.tobytes()
 
     def class_statistics(self, task: NodeTask, context: Context) -> ClassStatistics:
-        """Statistics of each class in each fold of a task's rows."""
+        """Statistics of each class in each fold of the rows of a `task`; `context` as of `fit`."""
         statistics = self._statistics(task, self._input(task), task.rows.fold, context)
         groups, tree = statistics.groups, task.tree
         n_features = task.rows.n_features
@@ -154,7 +154,7 @@ class NaiveBayesLearner(Learner):
         return ClassStatistics(statistics.kind, *given).taken(tree.leaf_position)
 
     def preset(self, task: NodeTask, known: ClassStatistics) -> None:
-        """Train all nodes of the task's rows from these statistics, which may be those of more rows.
+        """Train all nodes of the `task` from the statistics `known`, which may be those of more rows.
 
         The rows themselves are then used for nothing but out-of-fold scores.
         """
