@@ -181,8 +181,8 @@ def main() -> None:
     if sys.argv[1:2] == ["--child"]:
         _child(*sys.argv[2:])
         return
-    switches = {"whole": "make the file ten times as large as the whole limit"}
-    options = arguments(__doc__, **switches, stored="measure nothing, show what is stored")
+    whole = "make the file ten times as large as the whole limit"
+    options = arguments(__doc__, whole=whole, stored="measure nothing, show what is stored")
     store = Store("out_of_memory")
     for learner in LEARNERS:
         title = f"{learner}, whole" if options.whole else learner
