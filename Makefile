@@ -28,7 +28,7 @@ test-quick: $(VENV)/.installed
 	  --ignore=tests/report --ignore=tests/cli --ignore=tests/plots --ignore=tests/test_new_parts.py
 
 doctest: $(VENV)/.installed
-	MPLBACKEND=Agg $(BIN)/python -m pytest -n auto --doctest-modules src experiments --doctest-glob='*.md' README.md docs
+	MPLBACKEND=Agg $(BIN)/python -m pytest -n auto --ignore=src/dichotomies/learners/gpu/newton.py --doctest-modules src experiments --doctest-glob='*.md' README.md docs
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check
