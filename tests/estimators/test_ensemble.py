@@ -326,7 +326,9 @@ def test_classes_with_few_rows_are_not_calibrated_to_nothing(rng, kind):
         kind(GaussianNB(), internal_calibration=None, external_calibration=None),
     )
     plain.set_params(random_state=0)
-    assert calibrated.fit(X, y).score(X_test, y) > 0.9 * plain.fit(X, y).score(X_test, y)
+    nll = [log_loss(y, clf.fit(X, y).predict_proba(X_test)) for clf in (calibrated, plain)]
+    assert nll[0] < nll[1]
+    assert calibrated.score(X_test, y) > 0.8 * plain.score(X_test, y)
 
 
 @pytest.mark.parametrize("kind", [NestedDichotomyClassifier, NestedDichotomyEnsemble])

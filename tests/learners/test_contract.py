@@ -10,6 +10,7 @@ FAST = [
     pytest.param(name, kind, id=kind.__name__)
     for name in LEARNERS.names()
     for kind in LEARNERS.get(name).trains.values()
+    if not LEARNERS.get(name).only_by_name  # tests/learners/test_gpu.py
 ]
 
 

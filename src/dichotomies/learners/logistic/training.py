@@ -176,6 +176,11 @@ class DenseRoom(NamedTuple):
     along: FloatArray
     is_along: BoolArray
 
+    @classmethod
+    def around(cls, weights: FloatArray) -> DenseRoom:
+        """Make room for weights along the axes beside those of the features."""
+        return cls(weights, np.zeros(weights.shape), np.zeros(weights.shape[1], dtype=np.bool_))
+
 
 @dataclass(frozen=True)
 class NodeTraining:
@@ -284,7 +289,7 @@ class NodeTraining:
     # ------------------------------------------------------------------ dense rows
 
     def _dense(self, results: Results) -> list[NodeScorer]:
-        weights = self._room().weights
+        weights = self.no_weights()
         self.solve_dense(np.flatnonzero(results.is_trained[0]), results, weights)
         return [
             DenseWeights(weights[member], results.intercept[member], results.is_trained[member])
@@ -297,15 +302,16 @@ class NodeTraining:
         if is_small:
             left = self._by_rows(which, self.X.astype(np.float64, copy=False), results, weights)
         else:
-            left = self._by_kernels(which, results, self._room()._replace(weights=weights))
+            left = self._by_kernels(which, results, DenseRoom.around(weights))
         if len(left):
             X = self.X.astype(np.float64, copy=False) if is_small else self.X
             self.by_newton(left, X, results, weights)
 
-    def _room(self) -> DenseRoom:
+    def no_weights(self) -> FloatArray:
+        """Weights (n_kept, n_nodes, n_features) before training, zeros."""
         shape = self.n_kept, self.task.n_nodes, self.task.rows.n_features
-        dtype = self.task.rows.base.dtype
-        return DenseRoom(np.zeros(shape, dtype), np.zeros(shape), np.zeros(shape[1], dtype=np.bool_))
+        weights: FloatArray = np.zeros(shape, self.task.rows.base.dtype)
+        return weights
 
     def _by_kernels(self, which: IntArray, results: Results, room: DenseRoom) -> IntArray:
         """Train nodes here or on a cluster; return those that are left to `by_newton`."""
@@ -332,6 +338,8 @@ class NodeTraining:
     def by_dense_kernels(self, which: IntArray, results: Results, room: DenseRoom) -> IntArray:
         """Train nodes; return those that are left to `by_newton`."""
         left = along_axes(self, which, results, room)
+        if not len(left):  # then the rows need not be sorted
+            return left
         left = by_gram(self, left, self.X, results, room.weights)
         return self._by_rows(left, self.X, results, room.weights)
 
@@ -407,7 +415,7 @@ class NodeTraining:
 
 def train_dense_part(training: NodeTraining, which: IntArray) -> Part:
     """Train some nodes on a worker of a cluster."""
-    results, room = training.results_of(which), training._room()
+    results, room = training.results_of(which), DenseRoom.around(training.no_weights())
     left = training.by_dense_kernels(which, results, room)
     is_along = room.is_along[which]
     along, others = room.along[:, which[is_along]], room.weights[:, which[~is_along]]
