@@ -189,6 +189,10 @@ class Rows:
             self.memo[key] = compute()
         return self.memo[key]
 
+    def forget(self) -> None:
+        """Drop all stored values, to free their memory; they are computed again when they are needed."""
+        self.memo.clear()
+
 
 def _taken(X: Matrix, rows: IntArray) -> Matrix:
     return X.take(rows, axis=0) if isinstance(X, np.ndarray) else X[rows]

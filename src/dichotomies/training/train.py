@@ -108,6 +108,8 @@ def _fit(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], cont
     rows = replace(rows, fold=tasks[0].rows.fold)
     wanted = wanted_by(plan)
     crossed = [CrossFit.fit(plan, task, wanted, titled) for task, titled in _each(tasks, context)]
+    for task in tasks:
+        task.rows.forget()  # copies of the features, which only training needs
     context.stage(CALIBRATING)
     calibration, unseen, external = given(plan), list[Unseen](), None
     if plan.chooses:
