@@ -191,7 +191,7 @@ def compile_kernels() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=float, default=60.0, help="most seconds of one fit")
+    parser.add_argument("--limit", type=float, default=20.0, help="most seconds of one fit")
     parser.add_argument("--save", action="store_true", help="write the table to docs/benchmarks/")
     parser.add_argument("--stored", action="store_true", help="measure nothing, write what is stored")
     options = parser.parse_args()
