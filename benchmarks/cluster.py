@@ -29,7 +29,7 @@ from dichotomies._common import cluster, parallel
 from dichotomies.learners import generic
 from dichotomies.learners.boosting import HistGradientBoostClassifier
 from dichotomies.learners.boosting import training as boosting
-from dichotomies.learners.logistic import parts as logistic
+from dichotomies.learners.logistic import cluster as logistic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dichotomies._common.array_api import to_host
+from dichotomies._common.validation import to_host
 from dichotomies.calibrators import BINARY, MULTICLASS
 from tests.other_arrays import asarray
 

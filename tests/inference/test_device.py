@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
-from dichotomies._common.array_api import to_host
+from dichotomies._common.validation import to_host
 from tests.other_arrays import asarray
 
 __all__ = ["asarray"]

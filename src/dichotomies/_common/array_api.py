@@ -1,39 +1,15 @@
-"""Arrays of other libraries than numpy, such as torch tensors on a GPU.
-
-They are taken where scikit-learn takes them: inside ``sklearn.config_context(array_api_dispatch=True)``.
-Elsewhere numpy converts what it can.
-"""
+"""Arithmetic on arrays of other libraries than numpy, such as torch tensors on a GPU, on their device."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn import get_config
+
+from dichotomies._common.validation import namespace
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray
-
-
-def namespace(array: Any) -> Any | None:
-    """Return the namespace of another library's array; None for all that numpy handles."""
-    if not get_config()["array_api_dispatch"] or isinstance(array, np.ndarray) or not _is_array(array):
-        return None
-    from sklearn.utils._array_api import _is_numpy_namespace, get_namespace
-
-    xp, _ = get_namespace(array)
-    return None if _is_numpy_namespace(xp) else xp
-
-
-def _is_array(array: Any) -> bool:
-    return hasattr(array, "__array_namespace__") or type(array).__module__.partition(".")[0] == "torch"
-
-
-def to_host(array: Any) -> Any:
-    """Return another library's array as numpy's; anything else as it is."""
-    from sklearn.utils._array_api import _convert_to_numpy
-
-    return array if (xp := namespace(array)) is None else _convert_to_numpy(array, xp)
 
 
 def like(values: Any, array: Any, xp: Any) -> Any:

@@ -1,7 +1,10 @@
-"""Work in parts: chunks of rows, batches, parallel loops here or on a cluster; the `Context` of a call."""
+"""Work in parts: chunks of rows within a limit of memory, batches, parallel loops here or on a cluster."""
 
 from __future__ import annotations
 
+import re
+from contextlib import nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -19,6 +22,7 @@ from dichotomies._common.progress import Bar, Progress, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from dichotomies._common.cluster import Cluster
     from dichotomies._common.progress import Reporter
@@ -33,6 +37,50 @@ _CLUSTERS = ("DaskDistributedBackend", "RayBackend")
 
 #: Seconds of work on one core below which a cluster would only take longer.
 _WORTH_SENDING = 1.0
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+
+#: Bytes that the call in progress may take beyond its rows, its model and its answer; None without a limit.
+LIMIT: ContextVar[int | None] = ContextVar("bytes that a call may take", default=None)
+
+
+def n_bytes(size: Any) -> int | None:
+    """Read a size: bytes, a text with a unit, or None for no limit.
+
+    Examples
+    --------
+    >>> from dichotomies._common.parallel import n_bytes
+    >>> n_bytes("1.5 GB"), n_bytes("64MiB"), n_bytes(1000), n_bytes(None)
+    (1500000000, 67108864, 1000, None)
+    """
+    if size is None:
+        return None
+    if isinstance(size, int | float | np.integer) and not isinstance(size, bool) and 1 <= size < 2**62:
+        return int(size)
+    written = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", size) if isinstance(size, str) else None
+    if written is not None and written[2].upper() in _UNITS:
+        found = float(written[1]) * _UNITS[written[2].upper()]
+        if 1 <= found < 2**62:
+            return int(found)
+    raise ValueError(
+        f"max_memory must be a number of bytes, a size such as '2GB' or '500 MiB', or None, got {size!r}."
+    )
+
+
+def written(size: float) -> str:
+    """Write a size for users.
+
+    Examples
+    --------
+    >>> from dichotomies._common.parallel import written
+    >>> written(1_234_567), written(2.5e9)
+    ('1.2 MB', '2.5 GB')
+    """
+    for unit in ("TB", "GB", "MB", "KB"):
+        if size >= _UNITS[unit]:
+            return f"{size / _UNITS[unit]:.1f} {unit}"
+    return f"{size:.0f} bytes"
 
 
 def rows_within(
@@ -149,12 +197,24 @@ class _ReportingParallel(Parallel):
 
 def active(n_jobs: int | None) -> Cluster | None:
     """Cluster of joblib's active backend; None where work stays on this machine."""
-    backend, _ = get_active_backend()
-    if type(backend).__name__ not in _CLUSTERS:
+    if not _is_on_cluster():
         return None
-    from dichotomies._common.cluster import connected  # only where there is one
+    from dichotomies._common.cluster import connected
 
-    return connected(backend, n_jobs)
+    return connected(get_active_backend()[0], n_jobs)
+
+
+def shipping_once() -> AbstractContextManager[object]:
+    """Send arrays and rows at most once to the workers of a cluster, where one is active, in a block."""
+    if not _is_on_cluster():
+        return nullcontext()
+    from dichotomies._common.shipping import shipment
+
+    return shipment()
+
+
+def _is_on_cluster() -> bool:
+    return type(get_active_backend()[0]).__name__ in _CLUSTERS
 
 
 @dataclass(frozen=True)

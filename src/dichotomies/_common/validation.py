@@ -1,4 +1,4 @@
-"""Validation of features, labels and weights beyond scikit-learn's."""
+"""Validation of features, labels and weights beyond scikit-learn's, whichever library they come from."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import get_config
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,38 @@ LARGEST = 1e100
 MOST_ROWS, LEAST_WEIGHT = 1e12, 1e-100
 #: Larger weights are all scaled down to it: sums and moments of them would overflow.
 MOST_WEIGHT = 1e50
+
+
+def namespace(array: Any) -> Any | None:
+    """Return the namespace of another library's array; None for all that numpy handles.
+
+    Such arrays are taken where scikit-learn takes them, inside
+    ``sklearn.config_context(array_api_dispatch=True)``; elsewhere numpy converts what it can.
+    """
+    if not get_config()["array_api_dispatch"] or isinstance(array, np.ndarray) or not _is_array(array):
+        return None
+    from sklearn.utils._array_api import _is_numpy_namespace, get_namespace
+
+    xp, _ = get_namespace(array)
+    return None if _is_numpy_namespace(xp) else xp
+
+
+def _is_array(array: Any) -> bool:
+    return hasattr(array, "__array_namespace__") or type(array).__module__.partition(".")[0] == "torch"
+
+
+def to_host(array: Any) -> Any:
+    """Return another library's array as numpy's; anything else as it is."""
+    if (xp := namespace(array)) is None:
+        return array
+    from sklearn.utils._array_api import _convert_to_numpy
+
+    return _convert_to_numpy(array, xp)
+
+
+def is_dask(value: Any) -> bool:
+    """Return True for Dask arrays, data frames and series; Dask itself is not imported for that."""
+    return hasattr(value, "__dask_graph__") and hasattr(value, "to_delayed")
 
 
 def check_indices(X: Any) -> None:

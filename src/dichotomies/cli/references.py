@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._common.memory import written
+from dichotomies._common.parallel import written
 
 if TYPE_CHECKING:
     from dichotomies.tables import Table

@@ -15,13 +15,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.array_api import namespace, to_host
 from dichotomies._common.blas import ONE_BLAS_THREAD
 from dichotomies._common.doc_links import documented
-from dichotomies._common.memory import LIMIT
-from dichotomies._common.parallel import Context
+from dichotomies._common.parallel import LIMIT, Context, shipping_once
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
-from dichotomies._common.shipping import shipment
+from dichotomies._common.validation import is_dask, namespace, to_host
 from dichotomies._kernels.compile import training
 from dichotomies.estimators.batch_fits import BatchFits
 from dichotomies.estimators.dask_input import by_block, computed
@@ -116,7 +114,9 @@ class DichotomyEstimator(
         -------
         self
         """
-        X, y, sample_weight = map(to_host, computed(X, y, sample_weight))
+        if any(map(is_dask, (X, y, sample_weight))):
+            X, y, sample_weight = computed(X, y, sample_weight)
+        X, y, sample_weight = map(to_host, (X, y, sample_weight))
         with self._whole():
             return self._fit(X, y, sample_weight)
 
@@ -126,7 +126,7 @@ class DichotomyEstimator(
         before, limit = self.__dict__.copy(), LIMIT.set(None)
         try:
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
-            with ONE_BLAS_THREAD, training(), shipment():
+            with ONE_BLAS_THREAD, training(), shipping_once():
                 yield
         except BaseException as error:
             self.__dict__ = before

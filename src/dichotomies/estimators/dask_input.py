@@ -10,6 +10,7 @@ from uuid import uuid4
 import numpy as np
 
 from dichotomies._common.shipping import optional
+from dichotomies._common.validation import is_dask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,15 +18,8 @@ if TYPE_CHECKING:
 Method = TypeVar("Method", bound="Callable[..., Any]")
 
 
-def is_dask(value: Any) -> bool:
-    """Return True for Dask arrays, data frames and series; Dask itself is not imported for that."""
-    return hasattr(value, "__dask_graph__") and hasattr(value, "to_delayed")
-
-
 def computed(*values: Any) -> tuple[Any, ...]:
-    """Values as they are, Dask collections as the arrays or data frames that they stand for."""
-    if not any(map(is_dask, values)):
-        return values
+    """Return Dask collections as the arrays or data frames that they stand for, other values as they are."""
     return tuple(optional("dask").compute(*values))
 
 

@@ -8,8 +8,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from dichotomies._common.blas import FORK_GATE
-from dichotomies._common.memory import LIMIT, written
-from dichotomies._common.parallel import row_slices, rows_within, run
+from dichotomies._common.parallel import LIMIT, row_slices, rows_within, run, written
 from dichotomies._common.progress import SHOWS_ANSWERS, Progress
 from dichotomies._kernels.compile import canonical, is_small
 from dichotomies._kernels.composition import path_sums, plain_seconds

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._common.array_api import namespace, to_host
+from dichotomies._common.validation import namespace, to_host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

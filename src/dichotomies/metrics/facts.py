@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dichotomies._common.array_api import namespace, to_host
 from dichotomies._common.parallel import row_slices, rows_within
-from dichotomies._common.validation import row_weights
+from dichotomies._common.validation import namespace, row_weights, to_host
 from dichotomies._kernels.row_facts import reduce_rows
 from dichotomies.metrics import _input
 from dichotomies.metrics._device import device_facts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from dichotomies._common.memory import n_bytes
+from dichotomies._common.parallel import n_bytes
 from dichotomies.calibrators.binary import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator

@@ -10,9 +10,9 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.array_api import as_given, to_host
+from dichotomies._common.array_api import as_given
 from dichotomies._common.registry import Registry
-from dichotomies._common.validation import row_weights
+from dichotomies._common.validation import row_weights, to_host
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import Part, declares

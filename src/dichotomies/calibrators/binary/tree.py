@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from dichotomies._common.array_api import as_given, to_host
+from dichotomies._common.array_api import as_given
+from dichotomies._common.validation import to_host
 from dichotomies._kernels.calibration_tree import ROOM, grow, grow_on_scores
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import LARGEST, LINES

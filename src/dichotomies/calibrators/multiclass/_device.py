@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from dichotomies._common.array_api import like, log_softmax, own_entries, to_host
+from dichotomies._common.array_api import like, log_softmax, own_entries
 from dichotomies._common.parallel import row_slices, rows_within
+from dichotomies._common.validation import to_host
 from dichotomies.calibrators.multiclass._likelihood import LOWEST, CalibrationRows
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.array_api import like, log_softmax, namespace, to_host
+from dichotomies._common.array_api import like, log_softmax
 from dichotomies._common.registry import Registry
-from dichotomies._common.validation import bounded_counts, row_weights
+from dichotomies._common.validation import bounded_counts, namespace, row_weights, to_host
 from dichotomies.calibrators.multiclass import _device
 from dichotomies.calibrators.multiclass._likelihood import CalibrationRows, normalise, normalised, row_blocks
 from dichotomies.persistence import CATALOGUE, Estimator

@@ -6,7 +6,7 @@ nodes with fewer rows than features by the products of their rows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from dichotomies._kernels.newton.gram import FEW_ROWS, train_by_gram
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies._kernels.newton.node import Results
-    from dichotomies.learners.logistic.training import DenseRoom, NodeTraining
+    from dichotomies.learners.logistic.training import NodeTraining
 
 #: Single precision does down to this tol, and for features up to this size.
 _LOOSE_TOL, _LARGEST = 1e-5, 1e15
@@ -37,6 +37,28 @@ _ROWS_PER_FEATURE = 16
 
 #: Rows that are turned at a time.
 _CHUNK = 2048
+
+
+class DenseRoom(NamedTuple):
+    """Memory for the weights of all nodes on dense rows; on most systems, what is not written takes none.
+
+    Attributes
+    ----------
+    weights : (n_kept, n_nodes, n_features)
+    along : (n_kept, n_nodes, n_features)
+        Weights along the principal axes.
+    is_along : (n_nodes,)
+        Nodes whose weights are those along the axes.
+    """
+
+    weights: FloatArray
+    along: FloatArray
+    is_along: BoolArray
+
+    @classmethod
+    def around(cls, weights: FloatArray) -> DenseRoom:
+        """Make room for weights along the axes beside those of the features."""
+        return cls(weights, np.zeros(weights.shape), np.zeros(weights.shape[1], dtype=np.bool_))
 
 
 def large_nodes(training: NodeTraining) -> BoolArray:

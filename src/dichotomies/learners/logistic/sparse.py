@@ -18,7 +18,6 @@ from dichotomies._kernels.newton.sparse import (
     train_sparse_by_gram,
 )
 from dichotomies.learners.logistic.dense_kernels import MOST_GRAM_ROWS
-from dichotomies.learners.logistic.parts import Part, on_cluster
 from dichotomies.learners.weights import SparseWeights
 
 if TYPE_CHECKING:
@@ -42,20 +41,11 @@ def train_sparse(training: NodeTraining, results: Results) -> list[NodeScorer]:
     size = (len(task.rows) + training.n_kept * task.n_nodes) * shape[1]
     if size <= _WRITTEN_OUT and training.is_small():
         return _by_feature(shape, _written_out(training, results), results)
-    parts = on_cluster(training, train_sparse_part, every, results)
-    if parts is None:
-        return _by_feature(shape, _by_kernels(training, every, results), results)
-    active, feature, value = zip(*(weights for _, weights in parts), strict=True)
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate(active))])
-    entries = Entries(offsets, np.concatenate(feature), np.concatenate(value, axis=1))
-    return _by_feature(shape, entries, results)
+    if training.is_for_cluster(every):
+        from dichotomies.learners.logistic import cluster
 
-
-def train_sparse_part(training: NodeTraining, which: IntArray) -> Part:
-    """Train some nodes on a worker of a cluster."""
-    results = training.results_of(which)
-    offsets, feature, value = _by_kernels(training, which, results)
-    return Part.of(which, results, (np.diff(offsets)[which], feature, value))
+        return _by_feature(shape, cluster.train_sparse(training, every, results), results)
+    return _by_feature(shape, by_kernels(training, every, results), results)
 
 
 def _entries(training: NodeTraining, active: IntArray) -> Entries:
@@ -89,7 +79,7 @@ def _written_out(training: NodeTraining, results: Results) -> Entries:
     return entries
 
 
-def _by_kernels(training: NodeTraining, which: IntArray, results: Results) -> Entries:
+def by_kernels(training: NodeTraining, which: IntArray, results: Results) -> Entries:
     """Train nodes with few rows by their products, others by sweeps, and where those fail by rows."""
     nodes, n_kept, X, rows = training.nodes, training.n_kept, training.X, _rows(training)
     active = np.zeros(training.task.n_nodes, dtype=np.intp)

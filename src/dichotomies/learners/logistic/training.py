@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,12 +17,12 @@ from dichotomies.learners.logistic import newton, truncated
 from dichotomies.learners.logistic.dense_kernels import (
     MOST_GRAM_ROWS,
     SMALL_NODE,
+    DenseRoom,
     along_axes,
     by_gram,
     large_nodes,
     suitable_axes,
 )
-from dichotomies.learners.logistic.parts import Part, on_cluster, results_of
 from dichotomies.learners.logistic.sparse import train_sparse
 from dichotomies.learners.weights import DenseWeights
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from dichotomies.learners.base import NodeScorer
     from dichotomies.learners.logistic.learner import Settings
     from dichotomies.rows import NodeTask
+
+#: Seconds of a kernel per number in the rows of a node, member and strength of the penalty.
+_SECONDS = 3e-9
 
 
 class Solver(Protocol):
@@ -160,28 +163,6 @@ class Trained:
     results: Results
 
 
-class DenseRoom(NamedTuple):
-    """Memory for the weights of all nodes on dense rows; on most systems, what is not written takes none.
-
-    Attributes
-    ----------
-    weights : (n_kept, n_nodes, n_features)
-    along : (n_kept, n_nodes, n_features)
-        Weights along the principal axes.
-    is_along : (n_nodes,)
-        Nodes whose weights are those along the axes.
-    """
-
-    weights: FloatArray
-    along: FloatArray
-    is_along: BoolArray
-
-    @classmethod
-    def around(cls, weights: FloatArray) -> DenseRoom:
-        """Make room for weights along the axes beside those of the features."""
-        return cls(weights, np.zeros(weights.shape), np.zeros(weights.shape[1], dtype=np.bool_))
-
-
 @dataclass(frozen=True)
 class NodeTraining:
     """Logistic regressions at the nodes of a tree.
@@ -248,12 +229,21 @@ class NodeTraining:
 
     def results_of(self, which: IntArray) -> Results:
         """Results before training, with room for the scores of some nodes."""
-        return results_of(which, self._empty_results, self.task.node_size)
+        empty, size = self._empty_results, np.zeros(self.task.n_nodes, dtype=np.intp)
+        if self.folds is not None:
+            size[which] = self.task.node_size[which]
+        return empty._replace(
+            intercept=empty.intercept.copy(),
+            n_steps=empty.n_steps.copy(),
+            scores=np.full(size.sum(), np.nan),
+            pair_offsets=np.cumsum(size) - size,
+            nll=empty.nll.copy(),
+        )
 
     @cached_property
     def _empty_results(self) -> Results:
         """Results before training: which members have both sides, and what the others answer."""
-        size, nodes = self.task.node_size, self.nodes
+        nodes = self.nodes
         left, right, n_left, n_right = np.empty((4, self.n_members, self.task.n_nodes))
         edges = np.stack([nodes.first, nodes.split, nodes.last])
         for member in range(self.n_members):
@@ -265,8 +255,8 @@ class NodeTraining:
             intercept=np.log((left + 1.0) / (right + 1.0)),
             is_trained=(n_left > 0) & (n_right > 0),
             n_steps=np.ones(left.shape, dtype=np.intp),
-            scores=np.empty(0 if self.folds is None else 1),
-            pair_offsets=np.zeros(len(size), dtype=np.intp),
+            scores=np.empty(0),
+            pair_offsets=np.zeros(self.task.n_nodes, dtype=np.intp),
             nll=np.full(self.C.shape, np.nan),
         )
 
@@ -285,6 +275,17 @@ class NodeTraining:
         n_problems = self.n_members * self.C.shape[1]
         rows = self.task.rows
         return is_small(len(rows), _plain_seconds(self.task.node_size, rows.n_features, n_problems))
+
+    def seconds(self, which: IntArray) -> FloatArray:
+        """Estimate how long kernels take for each of some nodes."""
+        base, n_problems = self.task.rows.base, self.n_members * self.C.shape[1]
+        numbers_per_row = base.size / max(1, base.shape[0])  # of a sparse matrix, its entries
+        seconds: FloatArray = _SECONDS * numbers_per_row * n_problems * self.task.node_size[which]
+        return seconds
+
+    def is_for_cluster(self, which: IntArray) -> bool:
+        """Return True if a cluster is active and worth its while for these nodes."""
+        return len(which) > 0 and self.context.cluster(float(self.seconds(which).sum())) is not None
 
     # ------------------------------------------------------------------ dense rows
 
@@ -315,17 +316,12 @@ class NodeTraining:
 
     def _by_kernels(self, which: IntArray, results: Results, room: DenseRoom) -> IntArray:
         """Train nodes here or on a cluster; return those that are left to `by_newton`."""
-        parts = on_cluster(self, train_dense_part, which, results)
-        if parts is None:
-            left = self.by_dense_kernels(which, results, room)
+        if self.is_for_cluster(which):
+            from dichotomies.learners.logistic import cluster
+
+            left = cluster.train_dense(self, which, results, room)
         else:
-            found = [np.empty(0, dtype=np.intp)]
-            for batch, weights in parts:
-                is_along, along, others, unsolved = weights
-                room.is_along[batch] = is_along
-                room.along[:, batch[is_along]], room.weights[:, batch[~is_along]] = along, others
-                found.append(unsolved)
-            left = np.sort(np.concatenate(found))
+            left = self.by_dense_kernels(which, results, room)
         if self.unsorted_axes is not None:
             # all at once: the last bit of a product depends on how many there are
             along = which[large_nodes(self)[which]]
@@ -411,15 +407,6 @@ class NodeTraining:
                 ConvergenceWarning,
                 stacklevel=2,
             )
-
-
-def train_dense_part(training: NodeTraining, which: IntArray) -> Part:
-    """Train some nodes on a worker of a cluster."""
-    results, room = training.results_of(which), DenseRoom.around(training.no_weights())
-    left = training.by_dense_kernels(which, results, room)
-    is_along = room.is_along[which]
-    along, others = room.along[:, which[is_along]], room.weights[:, which[~is_along]]
-    return Part.of(which, results, (is_along, along, others, left))
 
 
 def _plain_seconds(n_rows: IntArray, n_features: int, n_problems: int) -> float:
