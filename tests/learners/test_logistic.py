@@ -17,7 +17,7 @@ from dichotomies._kernels import compile as kernels
 from dichotomies._kernels.newton.lbfgs import slopes
 from dichotomies.learners import GenericLearner, Wanted, choose
 from dichotomies.learners.logistic import LogisticLearner, TunedLogisticLearner, TunedLogisticRegression
-from dichotomies.learners.logistic.tuning import PSEUDO_ROWS
+from dichotomies.learners.logistic.strength import PSEUDO_ROWS
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.tree import ClassTree
 from tests.reference import RecursiveNestedDichotomy

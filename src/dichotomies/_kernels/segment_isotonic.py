@@ -39,7 +39,7 @@ class Blocks(NamedTuple):
 
     @property
     def is_end(self) -> tuple[BoolArray, BoolArray]:
-        """Whether a block is the first, and the last, of its segment."""
+        """Masks of the blocks that are the first, and the last, of their segment."""
         begins, ends = np.zeros((2, len(self.first)), dtype=bool)
         some = np.diff(self.offsets) > 0
         begins[self.offsets[:-1][some]] = True

@@ -37,7 +37,7 @@ _ROWS_TO_CALIBRATE_ON = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What a naive Bayes model needs to learn on: itself, statistics of its classes, rows to calibrate on."""
+    """A naive Bayes model, with the statistics and the calibration rows from which it goes on learning."""
 
     model: FittedForest
     statistics: ClassStatistics

@@ -8,7 +8,7 @@ import numpy as np
 
 from dichotomies._common.parallel import even_batches
 from dichotomies._kernels.newton.sparse import Entries
-from dichotomies.learners.logistic.dense_kernels import DenseRoom
+from dichotomies.learners.logistic.dense_kernels import DenseRoom, train_here
 from dichotomies.learners.logistic.sparse import by_kernels
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _batches(
 def train_dense_part(training: NodeTraining, which: IntArray) -> Part:
     """Train some nodes on dense rows, on a worker."""
     results, room = training.results_of(which), DenseRoom.around(training.no_weights())
-    left = training.by_dense_kernels(which, results, room)
+    left = train_here(training, which, results, room)
     is_along = room.is_along[which]
     along, others = room.along[:, which[is_along]], room.weights[:, which[~is_along]]
     return Part.of(which, results, (is_along, along, others, left))

@@ -67,6 +67,40 @@ def large_nodes(training: NodeTraining) -> BoolArray:
     return (size > FEW_ROWS) & (size * training.task.rows.n_features > SMALL_NODE)
 
 
+def by_kernels(training: NodeTraining, which: IntArray, results: Results, weights: FloatArray) -> IntArray:
+    """Train nodes here or on a cluster; return those that no kernel solved.
+
+    Parameters
+    ----------
+    weights : (n_kept, n_nodes, n_features)
+        Written.
+    """
+    room = DenseRoom.around(weights)
+    if training.is_for_cluster(which):
+        from dichotomies.learners.logistic import cluster
+
+        left = cluster.train_dense(training, which, results, room)
+    else:
+        left = train_here(training, which, results, room)
+    if training.unsorted_axes is not None:
+        # all at once: the last bit of a product depends on how many there are
+        along = which[large_nodes(training)[which]]
+        solved = room.is_along[along]
+        for member in range(training.n_kept):
+            turned = room.along[member, along] @ training.unsorted_axes.basis.T
+            room.weights[member, along[solved]] = turned[solved]
+    return left
+
+
+def train_here(training: NodeTraining, which: IntArray, results: Results, room: DenseRoom) -> IntArray:
+    """Train nodes on this machine, each by the kernel it suits; return those that none solved."""
+    left = along_axes(training, which, results, room)
+    if not len(left):  # then the rows need not be sorted
+        return left
+    left = by_gram(training, left, training.X, results, room.weights)
+    return training.by_rows(left, training.X, results, room.weights)
+
+
 def along_axes(training: NodeTraining, which: IntArray, results: Results, room: DenseRoom) -> IntArray:
     """Train large nodes in single precision; return those that are left to others."""
     is_large = large_nodes(training)[which]

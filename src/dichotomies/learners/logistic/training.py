@@ -14,15 +14,7 @@ from dichotomies._common.parallel import Context, even_batches, run
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.newton.node import Nodes, Results
 from dichotomies.learners.logistic import newton, truncated
-from dichotomies.learners.logistic.dense_kernels import (
-    MOST_GRAM_ROWS,
-    SMALL_NODE,
-    DenseRoom,
-    along_axes,
-    by_gram,
-    large_nodes,
-    suitable_axes,
-)
+from dichotomies.learners.logistic.dense_kernels import MOST_GRAM_ROWS, SMALL_NODE, by_kernels, suitable_axes
 from dichotomies.learners.logistic.sparse import train_sparse
 from dichotomies.learners.weights import DenseWeights
 
@@ -197,7 +189,7 @@ class NodeTraining:
         return Trained(members, results)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What workers of a cluster need, without what they would rather compute."""
+        """State for the workers of a cluster, without what is quicker to compute there than to send."""
         state = {each.name: getattr(self, each.name) for each in fields(self)}
         return state | {"context": Context(), "unsorted_axes": self.unsorted_axes}
 
@@ -301,9 +293,9 @@ class NodeTraining:
         """Train some nodes on dense rows, each by the solver it suits."""
         is_small = self.is_small()
         if is_small:
-            left = self._by_rows(which, self.X.astype(np.float64, copy=False), results, weights)
+            left = self.by_rows(which, self.X.astype(np.float64, copy=False), results, weights)
         else:
-            left = self._by_kernels(which, results, DenseRoom.around(weights))
+            left = by_kernels(self, which, results, weights)
         if len(left):
             X = self.X.astype(np.float64, copy=False) if is_small else self.X
             self.by_newton(left, X, results, weights)
@@ -313,31 +305,6 @@ class NodeTraining:
         shape = self.n_kept, self.task.n_nodes, self.task.rows.n_features
         weights: FloatArray = np.zeros(shape, self.task.rows.base.dtype)
         return weights
-
-    def _by_kernels(self, which: IntArray, results: Results, room: DenseRoom) -> IntArray:
-        """Train nodes here or on a cluster; return those that are left to `by_newton`."""
-        if self.is_for_cluster(which):
-            from dichotomies.learners.logistic import cluster
-
-            left = cluster.train_dense(self, which, results, room)
-        else:
-            left = self.by_dense_kernels(which, results, room)
-        if self.unsorted_axes is not None:
-            # all at once: the last bit of a product depends on how many there are
-            along = which[large_nodes(self)[which]]
-            solved = room.is_along[along]
-            for member in range(self.n_kept):
-                turned = room.along[member, along] @ self.unsorted_axes.basis.T
-                room.weights[member, along[solved]] = turned[solved]
-        return left
-
-    def by_dense_kernels(self, which: IntArray, results: Results, room: DenseRoom) -> IntArray:
-        """Train nodes; return those that are left to `by_newton`."""
-        left = along_axes(self, which, results, room)
-        if not len(left):  # then the rows need not be sorted
-            return left
-        left = by_gram(self, left, self.X, results, room.weights)
-        return self._by_rows(left, self.X, results, room.weights)
 
     def by_newton(self, which: IntArray, X: FloatArray, results: Results, weights: FloatArray) -> None:
         """Train nodes by matrices of second derivatives, in plain numpy."""
@@ -366,7 +333,7 @@ class NodeTraining:
         results.intercept[own, k] = theta[own, -1]
         return theta[:, :-1]
 
-    def _by_rows(self, which: IntArray, X: FloatArray, results: Results, weights: FloatArray) -> IntArray:
+    def by_rows(self, which: IntArray, X: FloatArray, results: Results, weights: FloatArray) -> IntArray:
         """Train large nodes by products with their rows; return those that are left to others."""
         size = self.task.node_size[which]
         is_large = (size * X.shape[1] > SMALL_NODE) & (size > min(X.shape[1], MOST_GRAM_ROWS))

@@ -16,8 +16,8 @@ from dichotomies._common.parallel import Context
 from dichotomies._common.validation import check_indices, check_magnitude, row_weights
 from dichotomies.learners.base import LEARNERS, SCORER, Learner, Unsupported
 from dichotomies.learners.logistic.learner import Settings, check_class_weight
+from dichotomies.learners.logistic.strength import choose_strength
 from dichotomies.learners.logistic.training import NodeTraining
-from dichotomies.learners.logistic.tuning import choose_strength
 from dichotomies.persistence import Estimator, savable
 from dichotomies.persistence.checks import Array, Size
 from dichotomies.rows import NodeTask, Rows
