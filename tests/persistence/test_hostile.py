@@ -72,6 +72,8 @@ FORGERIES = {
         say("model_", "external", "n_classes_", 5),
         say("model_", "external", "n_classes_", 10**12),
         say("model_", "external", {"array": "model_.scorer.center"}),
+        lambda document, _: document["parts"].clear(),
+        lambda document, _: document["parts"].pop("learner_"),
         say("n_features_in_", 1),
         say("n_features_in_", "12"),
         say("estimator", {"array": "model_.scorer.center"}),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
 from dichotomies.persistence import container
 from dichotomies.persistence.catalogue import CATALOGUE
 from dichotomies.persistence.checks import expect
@@ -109,7 +112,9 @@ def load(
     encoded, tensors = container.read(path, copy=mmap_mode is None)
     try:
         expect(CATALOGUE.is_model(encoded["object"]), "a file holds a model")
-        return Decoder(tensors, trusted).decode(encoded)
+        model = Decoder(tensors, trusted).decode(encoded)
+        if isinstance(model, ClassifierMixin):
+            check_is_fitted(model)
     except MissingExtraError:
         raise
     except RecursionError as error:
@@ -118,3 +123,4 @@ def load(
         known = isinstance(error, ModelFileError)
         reason = str(error).rstrip(".") if known else f"what it says is no model ({error!r})"
         raise ModelFileError(f"{path} cannot be loaded: {reason}.") from error
+    return model
