@@ -182,11 +182,6 @@ class MulticlassCalibrator(BaseEstimator, ABC):
             found.put(own, calibrator.predict_log_proba(rows.raw[own]), rows.codes[own])
         return found
 
-    def with_settings_kept(self) -> MulticlassCalibrator:
-        """Return an unfitted copy whose settings, where they were chosen by `fit`, are the chosen ones."""
-        copy: MulticlassCalibrator = clone(self)
-        return copy
-
     def check_relations(self, names: dict[str, Any]) -> None:
         """Raise if one row cannot be calibrated; for `names` see `dichotomies.persistence.checks`."""
         if names["n_classes"] <= _TRIED_CLASSES:
