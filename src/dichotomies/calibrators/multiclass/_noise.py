@@ -1,4 +1,4 @@
-"""Rows that the scores say nothing about: probabilities become ``(1 - e) p + e / k``, e the share of such rows.
+"""Rows that the scores say nothing about: probabilities become ``(1 - e) p + e / k``, e their share.
 
 Wrong labels, and rows unlike any of training, have any class whatever the model says. Without a share of
 their own they would lower the scale of all other rows. The order of the classes stays the same, and no
