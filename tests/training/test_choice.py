@@ -77,7 +77,8 @@ def test_every_nll_is_that_of_calibrators_fitted_without_the_row(few_digits):
     nll = chosen.calibration.nll
     assert chosen.calibration.n_rows == len(rows)
     assert {pair[0] for pair in nll if pair[1] == "none"} == {"none", "shrunk-platt", "smooth-isotonic"}
-    best = min((nll[name, "none"], name) for name in ("shrunk-platt", "smooth-isotonic"))[1]
+    saves = nll["smooth-isotonic", "none"] < 0.9 * nll["shrunk-platt", "none"]
+    best = "smooth-isotonic" if saves else "shrunk-platt"
     assert {pair[0] for pair in nll if pair[1] == "vector-odds"} == {"none", best}
     for pair, value in nll.items():
         names = (None if name == "none" else name for name in pair)
@@ -198,8 +199,8 @@ def compared(losses, misses):
     return comparison.best(("none", "vector-odds"))
 
 
-@pytest.mark.parametrize(("saved", "chosen"), [(0.05, "none"), (0.2, "platt")])
-def test_calibration_inside_that_costs_accuracy_must_save_a_tenth_of_the_nll(saved, chosen):
+@pytest.mark.parametrize(("saved", "chosen"), [(0.02, "none"), (0.05, "platt")])
+def test_calibration_inside_that_costs_accuracy_must_save_some_of_the_nll(saved, chosen):
     losses = {("none", "vector-odds"): np.ones(400), ("platt", "vector-odds"): np.full(400, 1 - saved)}
     misses = {("none", "vector-odds"): np.arange(400) < 40, ("platt", "vector-odds"): np.arange(400) < 80}
     assert compared(losses, misses) == (chosen, "vector-odds")

@@ -40,9 +40,12 @@ _MOST_PAIRS, _FEWEST_ROWS = 2**19, 2_000
 _MANY_CLASSES = 1_000
 #: Mean number of rows of a class below which calibrators that fit every node by itself are not candidates:
 #: most nodes have few rows.
-_FEW_ROWS = 6
+_FEW_ROWS = 10
+#: Share of the NLL of all nodes that a calibrator inside must save to be preferred to a simpler one: what the
+#: simpler one leaves, calibration outside can correct in part.
+_WORTH_FREEDOM = 0.1
 #: Share of the NLL that one calibration inside must save if it has a lower accuracy than another.
-_WORTH_ERRORS = 0.1
+_WORTH_ERRORS = 0.03
 #: Standard errors by which no calibration outside must be better than the best one.
 _NOTHING_OUTSIDE = 2.0
 #: More of a row's loss does not count in the comparison: a single row that naive Bayes holds for impossible
@@ -71,12 +74,12 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
     """Choose the calibrators that the plan leaves open, one pair for all nodes of all trees.
 
     Every candidate inside is fitted to the out-of-fold scores of the nodes without the fold of the row. By
-    Proposition 1 the nodes' NLLs tell which is best. For that one, and for no calibration inside, the
-    log-probabilities of the classes are composed, and every candidate outside is fitted to those of the other
-    folds. The pair of least NLL is chosen, with three preferences. Nothing inside, where the difference is
-    noise. Nothing that costs accuracy inside, beyond noise, and does not lower the NLL by a tenth. Vector
-    scaling outside, unless nothing is clearly better: it shrinks to no change by itself, and bounds
-    probabilities that no row supports.
+    Proposition 1 the nodes' NLLs tell which is best; one with more freedom must save a tenth. For that one,
+    and for no calibration inside, the log-probabilities of the classes are composed, and every candidate
+    outside is fitted to those of the other folds. The pair of least NLL is chosen, with three preferences.
+    Nothing inside, where the difference is noise. Nothing that costs accuracy inside, beyond noise, and does
+    not lower the NLL by 3 %. Vector scaling outside, unless nothing is clearly better: it shrinks to no
+    change by itself, and bounds probabilities that no row supports.
 
     Parameters
     ----------
@@ -138,8 +141,15 @@ class _Screening(NamedTuple):
         return cls(maps, nll)
 
     def finalists(self, inside: Iterable[str]) -> list[str]:
-        """No calibration, if that is a candidate, and the best of the others; else the best two."""
-        others = sorted(self.fold_maps, key=lambda name: self.nll.get(name, 0.0))
+        """No calibration, if that is a candidate, and the best of the others; else the best two.
+
+        A candidate must save a tenth of the NLL of each that comes before it.
+        """
+        cost = {
+            name: self.nll.get(name, 0.0) * (1 - _WORTH_FREEDOM) ** -i
+            for i, name in enumerate(self.fold_maps)
+        }
+        others = sorted(cost, key=cost.__getitem__)
         return [NONE, *others[:1]] if NONE in inside else others[:2]
 
 

@@ -233,10 +233,6 @@ class ScalingObjective:
 
         return solve
 
-    def newton_step(self, x: FloatArray, gradient: FloatArray, curvature: FloatArray) -> FloatArray:
-        """Return the step to subtract from `x`, under the prior, with `data_part` of some rows at `x`."""
-        return self._preconditioner(curvature)(gradient + self._penalty_gradient(x))
-
     def minimum(self, x: FloatArray, *, tol: float, max_iter: int) -> Minimum:
         """Minimise from `x`; `tol` in nats per row."""
         noise = self.likelihood.noise

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _ROUGHLY = 1e-3  # relative error of the common scale to start from
 _ROUGH_TOL = 1e-4  # nats per row, before the prior is chosen again
+_REFIT_STEPS = 2  # toward the optimum of slightly different rows
 _STRETCH = 1.25  # of all scales, as long as that makes the rows likelier by so many nats:
 _WORTH_STRETCHING = 1.0
 
@@ -161,20 +162,20 @@ class VectorScaling(_VectorModel):
         return 1.0
 
     def held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
-        """Judge the rows by refits under the prior of this fit: one step of Newton's method from it."""
+        """Judge the rows by refits under the prior of this fit, a few steps from it."""
         inputs, found = self._weighed(self._inputs(rows)), HeldOut.empty(len(fold))
-        x = np.concatenate([[self.common_scale_], self.scale_ - self.common_scale_, self.bias_])
-        folds = [
-            (fold == f, _all_free(Likelihood(inputs.take(fold == f), self.n_jobs))) for f in np.unique(fold)
-        ]
-        sums = [objective.data_part(x)[1:] for _, objective in folds]
-        slope, curvature = (sum(parts) for parts in zip(*sums, strict=True))
-        for (own, objective), (own_slope, own_curvature) in zip(folds, sums, strict=True):
+        start = np.concatenate([[self.common_scale_], self.scale_ - self.common_scale_, self.bias_])
+        for f in np.unique(fold):
+            own, others = inputs.take(fold == f), inputs.take(fold != f)
+            objective = _all_free(Likelihood(others, self.n_jobs))
             objective.prior = Spread(*self.spread_).precision(unit=self.unit_)
-            step = objective.newton_step(x, slope - own_slope, curvature - own_curvature)
-            scale, bias = objective.scale_and_bias(x - step)
-            mine = objective.likelihood.rows
-            found.put(own, self._finished(normalise(mine.dense() * scale + bias)), mine.codes)
+            x = (
+                objective.minimum(start, tol=self.tol, max_iter=_REFIT_STEPS).x
+                if len(others.weight)
+                else start
+            )
+            scale, bias = objective.scale_and_bias(x)
+            found.put(fold == f, self._finished(normalise(own.dense() * scale + bias)), own.codes)
         return found
 
     def _weighed(self, inputs: CalibrationRows) -> CalibrationRows:
