@@ -46,8 +46,9 @@ _FEW_ROWS = 10
 _WORTH_FREEDOM = 0.1
 #: Share of the NLL that one calibration inside must save if it has a lower accuracy than another.
 _WORTH_ERRORS = 0.03
-#: Standard errors by which no calibration outside must be better than the best one.
-_NOTHING_OUTSIDE = 2.0
+#: Mean number of rows of a class below which nothing is calibrated outside: most rows are of classes that the
+#: model of the other folds does not know.
+_FEWEST_OF_A_CLASS = 1.5
 #: More of a row's loss does not count in the comparison: a single row that naive Bayes holds for impossible
 #: would make the standard error larger than any gain.
 _MOST_LOSS = 100.0
@@ -78,8 +79,8 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
     and for no calibration inside, the log-probabilities of the classes are composed, and every candidate
     outside is fitted to those of the other folds. The pair of least NLL is chosen, with three preferences.
     Nothing inside, where the difference is noise. Nothing that costs accuracy inside, beyond noise, and does
-    not lower the NLL by 3 %. Vector scaling outside, unless nothing is clearly better: it shrinks to no
-    change by itself, and bounds probabilities that no row supports.
+    not lower the NLL by 3 %. Vector scaling outside, unless nothing is clearly better. Each pair is charged
+    one more row than there is, of the least probable class that it has: `_Comparison`.
 
     Parameters
     ----------
@@ -181,25 +182,31 @@ class _Comparison:
             self.fitted[pair] = clone(external)
             self._found[pair] = self.fitted[pair].fit_held_out(log_proba, rows.codes, rows.fold, rows.weight)
 
-    def _compared(self, outside: Iterable[str]) -> dict[tuple[str, str], FloatArray]:
-        return {pair: found.loss for pair, found in self._found.items() if pair[1] in outside}
-
     def nll(self, outside: Iterable[str]) -> dict[tuple[str, str], float]:
         """NLL of each pair with one of the candidates outside."""
-        return {pair: self._mean(loss) for pair, loss in self._compared(outside).items()}
+        return {pair: self._mean(found.loss) for pair, found in self._found.items() if pair[1] in outside}
+
+    def _charged(self, found: HeldOut) -> FloatArray:
+        """Losses with a share each of one more row, of the least probable class there is.
+
+        By Laplace's rule what n rows have not shown happens about once in n.
+        """
+        largest = np.max(found.largest, initial=0.0, where=self._weight > 0)
+        share = min(largest, _MOST_LOSS) / (self._weight.sum() + 1)
+        return np.asarray(np.minimum(found.loss, _MOST_LOSS) + share)
 
     def best(self, outside: Iterable[str]) -> tuple[str, str]:
         """The pair to take."""
-        capped = {pair: np.minimum(loss, _MOST_LOSS) for pair, loss in self._compared(outside).items()}
-        best = [self._best_outside(name, capped) for name in self._log_proba]
-        return best_of(self._accurate({pair: capped[pair] for pair in best}), self._weight)
+        losses = {pair: self._charged(found) for pair, found in self._found.items() if pair[1] in outside}
+        best = [self._best_outside(name, losses) for name in self._log_proba]
+        return best_of(self._accurate({pair: losses[pair] for pair in best}), self._weight)
 
     def _best_outside(self, internal: str, losses: dict[tuple[str, str], FloatArray]) -> tuple[str, str]:
         """The pair to take with this calibration of the nodes."""
         calibrated = [pair for pair in losses if pair[0] == internal and pair[1] != NONE]
         first = min(calibrated, key=lambda pair: self._mean(losses[pair]), default=(internal, NONE))
         pairs = [first, (internal, NONE)] if (internal, NONE) in losses else [first]
-        return best_of({pair: losses[pair] for pair in pairs}, self._weight, _NOTHING_OUTSIDE)
+        return best_of({pair: losses[pair] for pair in pairs}, self._weight)
 
     def _accurate(self, losses: dict[tuple[str, str], FloatArray]) -> dict[tuple[str, str], FloatArray]:
         """Losses of pairs that are as accurate as any other, but for noise, or have a much lower NLL."""
@@ -258,7 +265,7 @@ def _candidates(
         elif rows_per_class < _FEW_ROWS:
             inside = {name: it for name, it in inside.items() if it is None or not it.nodes_are_independent}
     if isinstance(external, AutoCalibration):
-        names = external.candidates if rows_per_class >= 2 else [NONE]  # else some class is unknown elsewhere
+        names = external.candidates if rows_per_class >= _FEWEST_OF_A_CLASS else [NONE]
         if rows.n_classes > _MANY_CLASSES:
             names = ["vector" if name == "vector-odds" else name for name in names]
         outside = {name: None if name == NONE else MULTICLASS.create(name) for name in names}
