@@ -224,7 +224,7 @@ class OddsScaling(VectorScaling):
     >>> log_proba = np.log(rng.dirichlet([1, 1, 1], size=500))
     >>> y = [rng.choice(3, p=p) for p in np.exp(log_proba)]
     >>> MULTICLASS.create("vector-odds").fit(3 * log_proba, y).scale_.round(1)
-    array([0.2, 0.2, 0.2])
+    array([0.3, 0.3, 0.3])
     """
 
     fits_on_device = False
