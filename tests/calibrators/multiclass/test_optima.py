@@ -274,3 +274,12 @@ def test_noise_bounds_probabilities_and_keeps_their_order(rng):
     mixed = mix(x.copy(), 0.1)
     assert np.array_equal(np.argsort(mixed, axis=1), np.argsort(x, axis=1))
     np.testing.assert_allclose(np.exp(mixed), 0.9 * np.exp(x) + 0.02)
+
+
+def test_models_of_version_0_2_keep_their_bound_and_have_no_noise(rng):
+    x, y = sample(rng, n_rows=400, n_classes=5)
+    old = MULTICLASS.create("vector-odds").fit(x, y)
+    del old.noise_
+    old.floor_, old.bend_ = -3.0, (1.0, 0.0)
+    expected = log_softmax(old.scale_ * log_odds(np.maximum(x, -3.0)) + old.bias_, axis=1)
+    np.testing.assert_allclose(old.predict_log_proba(x), expected, atol=1e-12)
