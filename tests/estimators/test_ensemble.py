@@ -328,7 +328,7 @@ def test_classes_with_few_rows_are_not_calibrated_to_nothing(rng, kind):
     plain.set_params(random_state=0)
     nll = [log_loss(y, clf.fit(X, y).predict_proba(X_test)) for clf in (calibrated, plain)]
     assert nll[0] < nll[1]
-    assert calibrated.score(X_test, y) > 0.8 * plain.score(X_test, y)
+    assert calibrated.score(X_test, y) > 0.9 * plain.score(X_test, y)
 
 
 @pytest.mark.parametrize("kind", [NestedDichotomyClassifier, NestedDichotomyEnsemble])

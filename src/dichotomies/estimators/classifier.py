@@ -77,9 +77,9 @@ class NestedDichotomyClassifier(DichotomyEstimator):
     >>> clf.calibration_.internal, clf.calibration_.external
     ('none', 'vector-odds')
     >>> clf.predict_proba(X[[0, 60, 120]]).round(2)
-    array([[1., 0., 0.],
-           [0., 1., 0.],
-           [0., 0., 1.]])
+    array([[0.99, 0.  , 0.  ],
+           [0.  , 0.99, 0.  ],
+           [0.  , 0.  , 0.99]])
     """
 
     @property

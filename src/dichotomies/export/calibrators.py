@@ -60,12 +60,16 @@ def _(calibrator: Any, graph: Graph, x: str) -> str:
 
 @scores.register
 def _(calibrator: OddsScaling, graph: Graph, x: str) -> str:
-    odds = _log_odds(graph, graph.apply("Max", x, calibrator.floor_), calibrator.n_classes_)
+    odds = _log_odds(graph, graph.apply("Max", x, calibrator.floor), calibrator.n_classes_)
     scaled = graph.apply("Add", graph.apply("Mul", odds, calibrator.scale_), calibrator.bias_)
     log_proba = graph.apply("LogSoftmax", scaled, axis=1)
     exponent, sharpness = calibrator.bend
     sharpened = graph.apply("Mul", graph.apply("Exp", log_proba), sharpness)
-    return graph.apply("Add", graph.apply("Mul", log_proba, exponent), sharpened)
+    bent = graph.apply("Add", graph.apply("Mul", log_proba, exponent), sharpened)
+    if not calibrator.noise:
+        return bent
+    p = graph.apply("Mul", graph.apply("Softmax", bent, axis=1), 1 - calibrator.noise)
+    return graph.apply("Log", graph.apply("Add", p, calibrator.noise / calibrator.n_classes_))
 
 
 def _log_odds(graph: Graph, x: str, n_classes: int) -> str:

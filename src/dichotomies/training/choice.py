@@ -40,11 +40,15 @@ _MOST_PAIRS, _FEWEST_ROWS = 2**19, 2_000
 _MANY_CLASSES = 1_000
 #: Mean number of rows of a class below which calibrators that fit every node by itself are not candidates:
 #: most nodes have few rows.
-_FEW_ROWS = 6
+_FEW_ROWS = 10
+#: Share of the NLL of all nodes that a calibrator inside must save to be preferred to a simpler one: what the
+#: simpler one leaves, calibration outside can correct in part.
+_WORTH_FREEDOM = 0.1
 #: Share of the NLL that one calibration inside must save if it has a lower accuracy than another.
-_WORTH_ERRORS = 0.1
-#: Standard errors by which no calibration outside must be better than the best one.
-_NOTHING_OUTSIDE = 2.0
+_WORTH_ERRORS = 0.03
+#: Mean number of rows of a class below which nothing is calibrated outside: most rows are of classes that the
+#: model of the other folds does not know.
+_FEWEST_OF_A_CLASS = 1.5
 #: More of a row's loss does not count in the comparison: a single row that naive Bayes holds for impossible
 #: would make the standard error larger than any gain.
 _MOST_LOSS = 100.0
@@ -71,12 +75,12 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
     """Choose the calibrators that the plan leaves open, one pair for all nodes of all trees.
 
     Every candidate inside is fitted to the out-of-fold scores of the nodes without the fold of the row. By
-    Proposition 1 the nodes' NLLs tell which is best. For that one, and for no calibration inside, the
-    log-probabilities of the classes are composed, and every candidate outside is fitted to those of the other
-    folds. The pair of least NLL is chosen, with three preferences. Nothing inside, where the difference is
-    noise. Nothing that costs accuracy inside, beyond noise, and does not lower the NLL by a tenth. Vector
-    scaling outside, unless nothing is clearly better: it shrinks to no change by itself, and bounds
-    probabilities that no row supports.
+    Proposition 1 the nodes' NLLs tell which is best; one with more freedom must save a tenth. For that one,
+    and for no calibration inside, the log-probabilities of the classes are composed, and every candidate
+    outside is fitted to those of the other folds. The pair of least NLL is chosen, with three preferences.
+    Nothing inside, where the difference is noise. Nothing that costs accuracy inside, beyond noise, and does
+    not lower the NLL by 3 %. Vector scaling outside, unless nothing is clearly better. Each pair is charged
+    one more row than there is, of the least probable class that it has: `_Comparison`.
 
     Parameters
     ----------
@@ -138,8 +142,15 @@ class _Screening(NamedTuple):
         return cls(maps, nll)
 
     def finalists(self, inside: Iterable[str]) -> list[str]:
-        """No calibration, if that is a candidate, and the best of the others; else the best two."""
-        others = sorted(self.fold_maps, key=lambda name: self.nll.get(name, 0.0))
+        """No calibration, if that is a candidate, and the best of the others; else the best two.
+
+        A candidate must save a tenth of the NLL of each that comes before it.
+        """
+        cost = {
+            name: self.nll.get(name, 0.0) * (1 - _WORTH_FREEDOM) ** -i
+            for i, name in enumerate(self.fold_maps)
+        }
+        others = sorted(cost, key=cost.__getitem__)
         return [NONE, *others[:1]] if NONE in inside else others[:2]
 
 
@@ -171,25 +182,31 @@ class _Comparison:
             self.fitted[pair] = clone(external)
             self._found[pair] = self.fitted[pair].fit_held_out(log_proba, rows.codes, rows.fold, rows.weight)
 
-    def _compared(self, outside: Iterable[str]) -> dict[tuple[str, str], FloatArray]:
-        return {pair: found.loss for pair, found in self._found.items() if pair[1] in outside}
-
     def nll(self, outside: Iterable[str]) -> dict[tuple[str, str], float]:
         """NLL of each pair with one of the candidates outside."""
-        return {pair: self._mean(loss) for pair, loss in self._compared(outside).items()}
+        return {pair: self._mean(found.loss) for pair, found in self._found.items() if pair[1] in outside}
+
+    def _charged(self, found: HeldOut) -> FloatArray:
+        """Losses with a share each of one more row, of the least probable class there is.
+
+        By Laplace's rule what n rows have not shown happens about once in n.
+        """
+        largest = np.max(found.largest, initial=0.0, where=self._weight > 0)
+        share = min(largest, _MOST_LOSS) / (self._weight.sum() + 1)
+        return np.asarray(np.minimum(found.loss, _MOST_LOSS) + share)
 
     def best(self, outside: Iterable[str]) -> tuple[str, str]:
         """The pair to take."""
-        capped = {pair: np.minimum(loss, _MOST_LOSS) for pair, loss in self._compared(outside).items()}
-        best = [self._best_outside(name, capped) for name in self._log_proba]
-        return best_of(self._accurate({pair: capped[pair] for pair in best}), self._weight)
+        losses = {pair: self._charged(found) for pair, found in self._found.items() if pair[1] in outside}
+        best = [self._best_outside(name, losses) for name in self._log_proba]
+        return best_of(self._accurate({pair: losses[pair] for pair in best}), self._weight)
 
     def _best_outside(self, internal: str, losses: dict[tuple[str, str], FloatArray]) -> tuple[str, str]:
         """The pair to take with this calibration of the nodes."""
         calibrated = [pair for pair in losses if pair[0] == internal and pair[1] != NONE]
         first = min(calibrated, key=lambda pair: self._mean(losses[pair]), default=(internal, NONE))
         pairs = [first, (internal, NONE)] if (internal, NONE) in losses else [first]
-        return best_of({pair: losses[pair] for pair in pairs}, self._weight, _NOTHING_OUTSIDE)
+        return best_of({pair: losses[pair] for pair in pairs}, self._weight)
 
     def _accurate(self, losses: dict[tuple[str, str], FloatArray]) -> dict[tuple[str, str], FloatArray]:
         """Losses of pairs that are as accurate as any other, but for noise, or have a much lower NLL."""
@@ -248,7 +265,7 @@ def _candidates(
         elif rows_per_class < _FEW_ROWS:
             inside = {name: it for name, it in inside.items() if it is None or not it.nodes_are_independent}
     if isinstance(external, AutoCalibration):
-        names = external.candidates if rows_per_class >= 2 else [NONE]  # else some class is unknown elsewhere
+        names = external.candidates if rows_per_class >= _FEWEST_OF_A_CLASS else [NONE]
         if rows.n_classes > _MANY_CLASSES:
             names = ["vector" if name == "vector-odds" else name for name in names]
         outside = {name: None if name == NONE else MULTICLASS.create(name) for name in names}

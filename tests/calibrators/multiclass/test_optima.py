@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning
@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from dichotomies.calibrators.multiclass import MULTICLASS, _likelihood
 from dichotomies.calibrators.multiclass._bend import Bend, best_bend
 from dichotomies.calibrators.multiclass._likelihood import CalibrationRows, log_odds
+from dichotomies.calibrators.multiclass._noise import best_noise, mix
 from tests.calibrators.multiclass.test_contract import nll, sample
 
 
@@ -209,3 +210,76 @@ def test_vector_odds_are_less_wrong_where_a_model_is_unsure_of_what_is_nearly_ce
     straight.bend_ = (1.0, 0.0)
     losses = [nll(each.predict_log_proba(x[3_000:]), y[3_000:]) for each in (bent, straight)]
     assert losses[0] < losses[1]
+
+
+def test_a_bend_at_its_bounds_is_the_optimum_that_scipy_finds(rng):
+    x = log_softmax(2 * rng.normal(size=(3_000, 6)), axis=1)
+    y = np.argmax(log_softmax(1.3 * x - 0.5 * np.exp(x), axis=1) + rng.gumbel(size=x.shape), axis=1)
+
+    def objective(point):
+        z = log_softmax(point[0] * x + point[1] * np.exp(x), axis=1)
+        return nll(z, y) * len(y) + (((point[0] - 1) / 0.3) ** 2 + point[1] ** 2) / 2
+
+    expected = minimize(objective, [0.9, 0.1], bounds=[(0.1, 1), (0, None)], tol=1e-10).x
+    np.testing.assert_allclose(best_bend(x, y, np.ones(len(y))), expected, atol=0.01)
+
+
+# ------------------------------------------------------------------ rows that the scores say nothing about
+
+
+def test_the_share_of_noise_is_the_optimum_that_scipy_finds(rng):
+    own, weight = np.log(rng.beta(2, 1, size=500)), rng.choice([0.0, 1.0, 2.0], size=500)
+    own[:60] = -np.inf
+
+    def objective(e):
+        return -weight @ np.log((1 - e) * np.exp(own) + e / 8) - np.log(e) - np.log(1 - e)
+
+    expected = minimize_scalar(objective, bounds=(0, 1), method="bounded", options={"xatol": 1e-9})
+    found = best_noise(own, weight, 8)
+    assert found.share == pytest.approx(expected.x, rel=1e-4)
+    assert found.log_posterior == pytest.approx(-expected.fun)
+    assert (found.trust[:60] < 1e-100).all()
+    assert weight @ (1 - found.trust) == pytest.approx(found.share * (weight.sum() + 2) - 1, rel=1e-4)
+
+
+def test_without_any_noise_its_share_is_that_of_laplaces_rule():
+    assert best_noise(np.zeros(98), np.ones(98), 10**9).share == pytest.approx(1 / 100, rel=1e-4)
+    assert 0 < best_noise(np.zeros(5), np.zeros(5), 3).share < 1
+
+
+def test_wrong_labels_do_not_lower_the_scales(rng):
+    x = log_softmax(3 * rng.normal(size=(4_000, 8)), axis=1)
+    y = np.argmax(x + rng.gumbel(size=x.shape), axis=1)
+    wrong = rng.random(len(y)) < 0.2
+    noisy = np.where(wrong, rng.integers(8, size=len(y)), y)
+    clean, found = (MULTICLASS.create("vector-odds").fit(0.5 * x, labels) for labels in (y, noisy))
+    assert clean.noise_ < 0.02
+    assert found.noise_ == pytest.approx(0.2, abs=0.03)
+    np.testing.assert_allclose(found.scale_, clean.scale_, rtol=0.15)
+    assert (
+        MULTICLASS.create("vector", on="log_odds").fit(0.5 * x, noisy).common_scale_
+        < 0.6 * clean.scale_.min()
+    )
+    truth = mix(x.copy(), 0.2)
+    assert nll(found.predict_log_proba(0.5 * x), noisy) < 1.01 * nll(truth, noisy)
+
+
+def test_noise_bounds_probabilities_and_keeps_their_order(rng):
+    x, y = sample(rng, n_rows=400, n_classes=5)
+    calibrator = MULTICLASS.create("vector-odds").fit(x, y)
+    extreme = np.array([[0.0, -1e6, -1e6, -1e6, -1e6], [0.0, -1.0, -2.0, -3.0, -4.0]])
+    found = calibrator.predict_proba(extreme)
+    assert found.min() >= 0.999 * calibrator.noise_ / 5
+    assert calibrator.noise_ >= 0.999 / 402
+    mixed = mix(x.copy(), 0.1)
+    assert np.array_equal(np.argsort(mixed, axis=1), np.argsort(x, axis=1))
+    np.testing.assert_allclose(np.exp(mixed), 0.9 * np.exp(x) + 0.02)
+
+
+def test_models_of_version_0_2_keep_their_bound_and_have_no_noise(rng):
+    x, y = sample(rng, n_rows=400, n_classes=5)
+    old = MULTICLASS.create("vector-odds").fit(x, y)
+    del old.noise_
+    old.floor_, old.bend_ = -3.0, (1.0, 0.0)
+    expected = log_softmax(old.scale_ * log_odds(np.maximum(x, -3.0)) + old.bias_, axis=1)
+    np.testing.assert_allclose(old.predict_log_proba(x), expected, atol=1e-12)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _DEVIATIONS = np.array([0.3, 1.0])
 _LEAST_EXPONENT = 0.1
 _MAX_ITER, _MAX_HALVINGS, _TOL = 10, 10, 1e-5
+_TINY = 1e-9
 
 
 class Bend(NamedTuple):
@@ -59,7 +60,12 @@ def best_bend(log_proba: FloatArray, codes: IntArray, weight: FloatArray) -> Ben
     point, tol = origin, 2 * _TOL * max(float(weight.sum()), 1.0)
     value, gradient, curvature = posterior(point)
     for _ in range(_MAX_ITER):
-        step = np.linalg.solve(curvature, gradient)
+        held = (
+            _within(point - _TINY * np.sign(gradient)) == point
+        )  # at a bound that the descent points across
+        step = np.linalg.solve(
+            np.where(held | held[:, None], np.eye(2), curvature), np.where(held, 0.0, gradient)
+        )
         if step @ gradient < tol:
             break
         for _ in range(_MAX_HALVINGS):

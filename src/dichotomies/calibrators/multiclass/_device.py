@@ -76,9 +76,9 @@ class DeviceRows(CalibrationRows):
         part: FloatArray = to_host(self.raw[rows, :]).astype(np.float64)
         return np.maximum(part, self.floor[rows, None])
 
-    def as_log_odds(self, floor: float = LOWEST) -> DeviceRows:
-        """Return the rows with log-odds in place of log-probabilities, which are bounded below."""
-        odds = log_odds(self.xp.clip(self.raw, floor, None), self.xp)
+    def as_log_odds(self) -> DeviceRows:
+        """Return the rows with log-odds in place of log-probabilities."""
+        odds = log_odds(self.raw, self.xp)
         nothing = np.zeros(len(self.codes))
         return DeviceRows(odds, self.codes, self.weight, nothing, nothing - 1e30, xp=self.xp)
 
@@ -93,11 +93,6 @@ class DeviceRows(CalibrationRows):
         """Return True if every row's true class is the most probable one."""
         top = to_host(self.xp.max(self.raw, axis=1)).astype(np.float64)
         return not bool((top > self.own)[self.weight > 0].any())
-
-    def weight_below(self, lowest: float) -> float:
-        """Total weight of all entries below a log-probability."""
-        below = self.xp.astype(self.raw < lowest, self.raw.dtype)
-        return float(self.weight @ to_host(self.xp.sum(below, axis=1)).astype(np.float64))
 
     # ------------------------------------------------------------------ sums of the likelihood
 

@@ -12,7 +12,8 @@ threads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -147,26 +148,16 @@ class CalibrationRows:
         """Return the normalised, finite log-probabilities of all rows."""
         return self.block(slice(None))
 
-    def as_log_odds(self, floor: float = LOWEST) -> CalibrationRows:
-        """Return the rows with log-odds in place of log-probabilities: a copy in double precision, kept.
-
-        Parameters
-        ----------
-        floor : float
-            Lower bound of the log-probabilities.
-        """
-        if floor not in self._as_log_odds:
-            x, nothing = self.dense(), np.zeros(len(self.raw))
-            for rows in row_blocks(*x.shape):
-                log_odds(np.maximum(x[rows], floor, out=x[rows]))
-            self._as_log_odds[floor] = CalibrationRows(
-                x, self.codes, self.weight, nothing, nothing + _NO_FLOOR
-            )
-        return self._as_log_odds[floor]
-
     @cached_property
-    def _as_log_odds(self) -> dict[float, CalibrationRows]:
-        return {}
+    def _as_log_odds(self) -> CalibrationRows:
+        x, nothing = self.dense(), np.zeros(len(self.raw))
+        for rows in row_blocks(*x.shape):
+            log_odds(x[rows])
+        return CalibrationRows(x, self.codes, self.weight, nothing, nothing + _NO_FLOOR)
+
+    def as_log_odds(self) -> CalibrationRows:
+        """Return the rows with log-odds in place of log-probabilities: a copy in double precision, kept."""
+        return self._as_log_odds
 
     def take(self, chosen: BoolArray) -> CalibrationRows:
         """Return the rows where `chosen` is True."""
@@ -202,11 +193,6 @@ class CalibrationRows:
             if (self.block(few).max(axis=1) > self.own[few])[counts].any():
                 return False
         return True
-
-    def weight_below(self, lowest: float) -> float:
-        """Total weight of all entries below a log-probability."""
-        parts = row_blocks(*self.shape)
-        return sum(float(self.weight[few] @ (self.block(few) < lowest).sum(axis=1)) for few in parts)
 
     @property
     def total_weight(self) -> float:
@@ -261,6 +247,22 @@ class Likelihood:
 
         parts = self._run(task)
         return sum(value for value, _ in parts), np.sum([sums for _, sums in parts], axis=0)
+
+    def own_log_proba(self, scale: FloatArray, bias: FloatArray) -> FloatArray:
+        """Return the log-probability of each row's class."""
+        found = np.empty(len(self.rows.codes))
+        for few in row_blocks(*self.rows.shape):
+            x = self.rows.block(few) if self._by_kernel else self._x[few]
+            z = x * scale.astype(x.dtype) + bias.astype(x.dtype)
+            log_total, own, _ = _softmax(z, self.rows.codes[few], safe=False)
+            found[few] = own - log_total
+        return found
+
+    def reweighted(self, weight: FloatArray) -> Likelihood:
+        """Return the likelihood of the same rows with other weights."""
+        other = copy(self)
+        other.rows, other._weight = replace(self.rows, weight=weight), weight.astype(self._weight.dtype)
+        return other
 
     def scale_sums(self, scale: float) -> tuple[float, float, float]:
         """Return the value and its first and second derivative in one common scale, with zero biases."""

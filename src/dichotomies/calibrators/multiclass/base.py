@@ -31,19 +31,29 @@ _TRIED_CLASSES = 2**22
 
 
 class HeldOut(NamedTuple):
-    """Loss of each row, the negative log-probability of its class, and whether that is the most probable."""
+    """Loss of each row, the negative log-probability of its class, and what it could have been.
+
+    Attributes
+    ----------
+    loss, largest : (n_rows,)
+        Negative log-probabilities of the row's class, and of the least probable class.
+    is_best : (n_rows,)
+        True where the row's class is the most probable one.
+    """
 
     loss: FloatArray
+    largest: FloatArray
     is_best: BoolArray
 
     @classmethod
     def empty(cls, n: int) -> HeldOut:
         """Make room for so many rows."""
-        return cls(np.empty(n), np.empty(n, dtype=bool))
+        return cls(np.empty(n), np.empty(n), np.empty(n, dtype=bool))
 
     def put(self, rows: BoolArray | slice, log_proba: FloatArray, codes: IntArray) -> None:
         """Write what log-probabilities say of some rows."""
         self.loss[rows] = -log_proba[np.arange(len(codes)), codes]
+        self.largest[rows] = -log_proba.min(axis=1)
         self.is_best[rows] = log_proba.argmax(axis=1) == codes
 
 
@@ -181,11 +191,6 @@ class MulticlassCalibrator(BaseEstimator, ABC):
             calibrator = copy.fit_on(others) if others.weight.any() else self
             found.put(own, calibrator.predict_log_proba(rows.raw[own]), rows.codes[own])
         return found
-
-    def with_settings_kept(self) -> MulticlassCalibrator:
-        """Return an unfitted copy whose settings, where they were chosen by `fit`, are the chosen ones."""
-        copy: MulticlassCalibrator = clone(self)
-        return copy
 
     def check_relations(self, names: dict[str, Any]) -> None:
         """Raise if one row cannot be calibrated; for `names` see `dichotomies.persistence.checks`."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from sklearn.base import clone
 
 from dichotomies._common.array_api import like, log_softmax
 from dichotomies.calibrators.multiclass._bend import Bend, best_bend
 from dichotomies.calibrators.multiclass._device import log_odds as log_odds_on
 from dichotomies.calibrators.multiclass._likelihood import (
     DOUBLE_UP_TO,
+    LOWEST,
     BestScale,
     Likelihood,
     best_scale,
@@ -19,6 +20,7 @@ from dichotomies.calibrators.multiclass._likelihood import (
     normalise,
     row_blocks,
 )
+from dichotomies.calibrators.multiclass._noise import best_noise, mix
 from dichotomies.calibrators.multiclass._scaling import ScalingObjective, Spread, best_spread
 from dichotomies.calibrators.multiclass.base import MULTICLASS, HeldOut, MulticlassCalibrator
 
@@ -26,10 +28,11 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 
-_ROUNDS = 2  # alternations between choosing the prior and fitting under it
 _ROUGHLY = 1e-3  # relative error of the common scale to start from
 _ROUGH_TOL = 1e-4  # nats per row, before the prior is chosen again
 _REFIT_STEPS = 2  # toward the optimum of slightly different rows
+_STRETCH = 1.25  # of all scales, as long as that makes the rows likelier by so many nats:
+_WORTH_STRETCHING = 1.0
 
 
 class _VectorModel(MulticlassCalibrator):
@@ -140,29 +143,27 @@ class VectorScaling(_VectorModel):
 
     def fit_rows(self, rows: CalibrationRows) -> None:
         """Alternate between choosing the prior and fitting under it."""
-        likelihood = Likelihood(self._inputs(rows), self.n_jobs)
-        start = best_scale(likelihood, tol=_ROUGHLY)
-        objective = _all_free(likelihood)
-        x = np.concatenate([[start.scale], np.zeros(2 * self.n_classes_)])
-        n_iter, last = 0, 0 if self.spread else _ROUNDS - 1
-        for i in range(last + 1):
-            spread = Spread(*self.spread) if self.spread else _spread(objective, x, start.scale)
-            objective.prior = spread.precision(unit=start.scale)
-            tol = self.tol if i == last else max(self.tol, _ROUGH_TOL)
+        objective = _all_free(Likelihood(self._inputs(rows), self.n_jobs))
+        unit = best_scale(objective.likelihood, tol=_ROUGHLY).scale
+        x, n_iter = np.concatenate([[unit], np.zeros(2 * self.n_classes_)]), 0
+        for i, tol in enumerate((max(self.tol, _ROUGH_TOL), self.tol)):
+            stretch = self._weigh(objective, x) if i else 1.0
+            x, unit = stretch * x, stretch * unit
+            spread = Spread(*self.spread) if self.spread else _spread(objective, x, unit)
+            objective.prior = spread.precision(unit=unit)
             found = objective.minimum(x, tol=tol, max_iter=self.max_iter)
             x, n_iter = found.x, n_iter + found.n_iter
-        self.common_scale_, self.unit_ = float(x[0]), float(start.scale)
+        self.common_scale_, self.unit_ = float(x[0]), float(unit)
         self.spread_ = (spread.scale, spread.bias, spread.correlation)
         self._keep(objective, x, n_iter, found.converged)
 
-    def with_settings_kept(self) -> VectorScaling:
-        """Return an unfitted copy with the prior of this fit."""
-        copy: VectorScaling = clone(self).set_params(spread=self.spread_)
-        return copy
+    def _weigh(self, objective: ScalingObjective, x: FloatArray) -> float:  # noqa: ARG002
+        """Weigh the rows after a first fit `x`; return the factor of all scales that goes with it."""
+        return 1.0
 
     def held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
         """Judge the rows by refits under the prior of this fit, a few steps from it."""
-        inputs, found = self._inputs(rows), HeldOut.empty(len(fold))
+        inputs, found = self._weighed(self._inputs(rows)), HeldOut.empty(len(fold))
         start = np.concatenate([[self.common_scale_], self.scale_ - self.common_scale_, self.bias_])
         for f in np.unique(fold):
             own, others = inputs.take(fold == f), inputs.take(fold != f)
@@ -176,6 +177,10 @@ class VectorScaling(_VectorModel):
             scale, bias = objective.scale_and_bias(x)
             found.put(fold == f, self._finished(normalise(own.dense() * scale + bias)), own.codes)
         return found
+
+    def _weighed(self, inputs: CalibrationRows) -> CalibrationRows:
+        """Return the rows with the weights that they have in the fit."""
+        return inputs
 
     def _finished(self, log_proba: FloatArray) -> FloatArray:
         """Return what becomes of normalised log-probabilities after scaling."""
@@ -191,12 +196,13 @@ class OddsScaling(VectorScaling):
     it is nearly sure, as products of many nodes are, can be corrected without making it over-confident
     elsewhere.
 
-    Probabilities lower than any that came true are bounded by how often such came true, by Laplace's rule:
-    of n entries below the lowest log-probability of a true class, none was true, so that entries below both
-    that and ``-log(n + 1)`` are read as the lower of the two.
-
     A bend common to all classes follows: log-probabilities become ``t log p + g p``. It keeps the order of
     the classes, and corrects rows that are nearly certain without changing the others.
+
+    Some rows have a class that the scores say nothing about: wrong labels, rows unlike any other. Their
+    share e is estimated together with the scales, so that they do not lower these, and probabilities become
+    ``(1 - e) p + e / k``. By Laplace's rule e is at least 1 / (n + 2) after n rows, a bound on probabilities
+    that the rows give no evidence for.
 
     Parameters
     ----------
@@ -205,10 +211,10 @@ class OddsScaling(VectorScaling):
 
     Attributes
     ----------
-    floor_ : float
-        Lower bound of log-probabilities.
     bend_ : tuple of two floats
         t and g of the bend.
+    noise_ : float
+        The share e.
 
     Examples
     --------
@@ -218,7 +224,7 @@ class OddsScaling(VectorScaling):
     >>> log_proba = np.log(rng.dirichlet([1, 1, 1], size=500))
     >>> y = [rng.choice(3, p=p) for p in np.exp(log_proba)]
     >>> MULTICLASS.create("vector-odds").fit(3 * log_proba, y).scale_.round(1)
-    array([0.2, 0.2, 0.2])
+    array([0.3, 0.3, 0.3])
     """
 
     fits_on_device = False
@@ -242,40 +248,69 @@ class OddsScaling(VectorScaling):
         return "log_odds"
 
     def fit_rows(self, rows: CalibrationRows) -> None:
-        """Find the bound, fit as vector scaling does, then find the bend."""
-        self.floor_ = _supported_floor(rows)
+        """Fit as vector scaling does, weighing rows, then find the bend and the share of noise."""
         super().fit_rows(rows)
         inputs = self._inputs(rows)
         scaled = np.empty(inputs.shape, np.float32 if inputs.raw.size > DOUBLE_UP_TO else np.float64)
         for part in row_blocks(*inputs.shape):
             scaled[part] = normalise(inputs.block(part) * self.scale_ + self.bias_)
-        self.bend_ = tuple(best_bend(scaled, rows.codes, rows.weight))
+        self.bend_ = tuple(best_bend(scaled, rows.codes, self._weighed(inputs).weight))
+        for part in row_blocks(*inputs.shape):
+            self.bend.apply(scaled[part])
+        own = scaled[np.arange(len(scaled)), rows.codes]
+        self.noise_ = best_noise(own, rows.weight, self.n_classes_).share
+
+    def _weigh(self, objective: ScalingObjective, x: FloatArray) -> float:
+        """Weigh rows by the probability that the scores bear on them; noise has made the scales too low."""
+        likelihood, weight = objective.likelihood, objective.likelihood.rows.weight
+        scale, bias = objective.scale_and_bias(x)
+        stretch = 1.0
+        best = best_noise(likelihood.own_log_proba(scale, bias), weight, len(scale))
+        while True:
+            scale, bias = _STRETCH * scale, _STRETCH * bias
+            found = best_noise(likelihood.own_log_proba(scale, bias), weight, len(scale))
+            if found.log_posterior < best.log_posterior + _WORTH_STRETCHING:
+                break
+            best, stretch = found, _STRETCH * stretch
+        objective.likelihood = likelihood.reweighted(weight * best.trust)
+        return stretch
+
+    def _weighed(self, inputs: CalibrationRows) -> CalibrationRows:
+        own = Likelihood(inputs, self.n_jobs).own_log_proba(self.scale_, self.bias_)
+        return replace(inputs, weight=inputs.weight * best_noise(own, inputs.weight, self.n_classes_).trust)
 
     def _inputs(self, rows: CalibrationRows) -> CalibrationRows:
-        return rows.as_log_odds(self.floor_)
+        return rows.as_log_odds()
 
     def scores(self, x: FloatArray) -> FloatArray:
-        """Return ``w x + b`` with x the log-odds, bounded below, and bent."""
-        return self._finished(normalise(super().scores(np.maximum(x, self.floor_, out=x))))
+        """Return the logarithms of ``softmax(w x + b)``, x the log-odds, bent and mixed with noise."""
+        return self._finished(normalise(super().scores(np.maximum(x, self.floor, out=x))))
+
+    @property
+    def floor(self) -> float:
+        """Lower bound of log-probabilities, in files of version 0.2."""
+        return float(getattr(self, "floor_", LOWEST))
 
     @property
     def bend(self) -> Bend:
         """The bend; none in files of earlier versions."""
         return Bend(*getattr(self, "bend_", ()))
 
+    @property
+    def noise(self) -> float:
+        """The share of noise; none in files of earlier versions."""
+        return float(getattr(self, "noise_", 0.0))
+
     def _finished(self, log_proba: FloatArray) -> FloatArray:
-        return self.bend.apply(log_proba)
+        return mix(self.bend.apply(log_proba), self.noise)
 
     def device_scores(self, x: Any, xp: Any) -> Any:
         """Return `scores` of an array on a device."""
-        log_proba = log_softmax(super().device_scores(xp.clip(x, self.floor_, None), xp), xp)
-        return self.bend.exponent * log_proba + self.bend.sharpness * xp.exp(log_proba)
-
-
-def _supported_floor(rows: CalibrationRows) -> float:
-    """Return the lower bound of log-probabilities that the rows give evidence for."""
-    lowest = float(rows.own[rows.weight > 0].min(initial=0.0))
-    return min(lowest, -float(np.log(rows.weight_below(lowest) + 1)))
+        log_proba = log_softmax(super().device_scores(xp.clip(x, self.floor, None), xp), xp)
+        bent = self.bend.exponent * log_proba + self.bend.sharpness * xp.exp(log_proba)
+        if not self.noise:
+            return bent
+        return xp.log((1 - self.noise) * xp.exp(log_softmax(bent, xp)) + self.noise / self.n_classes_)
 
 
 def _all_free(likelihood: Likelihood) -> ScalingObjective:
