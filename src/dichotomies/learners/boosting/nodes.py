@@ -56,9 +56,9 @@ def train_nodes(
     fold = np.zeros(len(weight), dtype=np.intp) if fold is None else fold
     room = _room(bins, ranges, boosting)
     if isinstance(boosting, AdaBoosting):
-        boost_ada_nodes(boosting, bins, weight, fold, left_out, ranges, room, out)
+        boost_ada_nodes(boosting, bins, weight, fold, left_out, ranges, *room, out)
     else:
-        boost_gradient_nodes(boosting, bins, weight, fold, left_out, ranges, room, out)
+        boost_gradient_nodes(boosting, bins, weight, fold, left_out, ranges, *room, out)
     n_pairs = int((ranges.end - ranges.begin).sum()) if left_out >= 0 else 0
     width = int(boosting.n_estimators.max(initial=0)) + 1 if with_losses else 0
     held = HeldOut(np.full(n_pairs, np.nan), np.empty((len(ranges.begin), width)))
