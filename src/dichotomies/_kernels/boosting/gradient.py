@@ -183,6 +183,29 @@ def newton_amounts(
     return total
 
 
+@newton_amounts.plainly
+def _newton_amounts(
+    n_rows: int,
+    n_negative: int,
+    weight: FloatArray,
+    score: FloatArray,
+    exact: float,
+    packing: float,
+    gradients: IntArray,
+    amounts: IntArray,
+) -> Any:
+    weight, score = weight[:n_rows], score[:n_rows]
+    tail = np.exp(-np.abs(score))
+    likelier, other = 1.0 / (1.0 + tail), tail * (1.0 / (1.0 + tail))
+    p, q = np.where(score >= 0.0, (likelier, other), (other, likelier))
+    slope = np.where(np.arange(n_rows) >= n_negative, -q, p)
+    both = np.stack([weight * slope, weight * p * q]).astype(np.float32).astype(np.float64)
+    gradients[:, :n_rows] = np.rint(both * exact)
+    packed = np.rint(both * packing).astype(np.int64)
+    amounts[0, :n_rows] = (packed[0] << 32) + packed[1]
+    return gradients[1, :n_rows].sum()
+
+
 @kernel
 def draw_rows(n_rows: int, keys: Any, share: float, seed: int, number: int, amounts: IntArray) -> None:
     """Draw a share of the rows for a tree; see `LocalRows.amounts`.
