@@ -67,9 +67,7 @@ def write_categories(
 
 
 @kernel
-def no_categories(
-    _: Any, first_bin: IntArray, at: Any, node: Any, left_is_larger: bool, out: Any
-) -> None:
+def no_categories(_: Any, first_bin: IntArray, at: Any, node: Any, left_is_larger: bool, out: Any) -> None:
     """Write nothing where there are no categories."""
 
 
@@ -116,9 +114,7 @@ def nearest(highest: FloatArray, lowest: FloatArray, start: int, last: Any, firs
     return last
 
 
-set_categories = by_type(
-    {Gini: no_categories, Newton: no_categories, CategoricalNewton: write_categories}
-)
+set_categories = by_type({Gini: no_categories, Newton: no_categories, CategoricalNewton: write_categories})
 limit_of_split = by_type(
     {Gini: limit_between_merged, Newton: limit_between, CategoricalNewton: limit_between}
 )

@@ -124,7 +124,9 @@ def add_trees(
             keys[i] = mix_bits(keys[i])
     for number in range(boosting.n_estimators[k]):
         amounts = rows.amounts
-        hessian = newton_amounts(n_rows, n_negative, weight, score, exact, packing, gradients, amounts) / exact
+        hessian = (
+            newton_amounts(n_rows, n_negative, weight, score, exact, packing, gradients, amounts) / exact
+        )
         if boosting.subsample < 1.0:
             draw_rows(n_rows, keys, boosting.subsample, boosting.seed, number, rows.amounts)
         n = grow_tree(criterion, rows, growth, number, tree, memory)

@@ -9,7 +9,7 @@ import numpy as np
 from dichotomies._kernels.boosting.adaboost import AdaBoosting, boost_ada_nodes
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL, Ensembles
 from dichotomies._kernels.boosting.gradient import boost_gradient_nodes
-from dichotomies._kernels.boosting.held_out import score_held_out
+from dichotomies._kernels.boosting.held_out import find_held_rows, score_held_out
 from dichotomies._kernels.boosting.room import Ranges, Room, allocate_room
 from dichotomies._kernels.boosting.sparse_rows import SparseBins
 from dichotomies._kernels.compile import is_small
@@ -66,7 +66,8 @@ def train_nodes(
     held = HeldOut(np.full(n_pairs, np.nan), np.empty((len(ranges.begin), width)))
     if left_out >= 0:
         codes, trees_of_codes = _codes_of_held_out(bins, fold == left_out, out)
-        score_held_out.when(small)(codes, weight, fold, left_out, ranges, trees_of_codes, *held)
+        rows = find_held_rows(fold == left_out, ranges, codes.shape[1])
+        score_held_out.when(small)(codes, weight, rows, ranges, trees_of_codes, *held)
     return _packed(out), held
 
 
