@@ -52,7 +52,7 @@ class _Whole(JITCodeLibrary):
         module.data_layout = self._codegen._data_layout
 
     def add_linking_library(self, library: Any) -> None:
-        super().add_linking_library(library)
+        super().add_linking_library(library)  # type: ignore[no-untyped-call]
         if isinstance(library, _Part):
             self._linking_libraries += library._linking_libraries
 
@@ -61,11 +61,11 @@ class _Part(_Whole):
     """Code of a kernel that only kernels call, for them to optimise and translate."""
 
     def finalize(self) -> None:
-        self._finalize_dynamic_globals()
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002 - there is none
-        self._ensure_finalized()
+        self._ensure_finalized()  # type: ignore[no-untyped-call]
         return 0
 
     @property
@@ -79,19 +79,19 @@ class _Part(_Whole):
 class _WholeCompiler(Compiler):
     """Numba's compiler, which writes such a library."""
 
-    _library = _Whole
+    _library: Any = _Whole
 
     def define_pipelines(self) -> Any:
         self.state.library = self._library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         self.state.library.enable_object_caching()
-        return super().define_pipelines()
+        return super().define_pipelines()  # type: ignore[no-untyped-call]
 
     def compile_extra(self, function: Any) -> Any:
         """Compile without garbage collection, which would take a sixth of the time and find little."""
         was_enabled = gc.isenabled()
         gc.disable()
         try:
-            return super().compile_extra(function)
+            return super().compile_extra(function)  # type: ignore[no-untyped-call]
         finally:
             if was_enabled:
                 gc.enable()

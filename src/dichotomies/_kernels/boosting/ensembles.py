@@ -72,7 +72,15 @@ def no_categories(_: Any, first_bin: IntArray, at: Any, node: Any, left_is_large
 
 
 @kernel
-def limit_between(_: Any, bins: Any, origin: Any, order: IntArray, at: Any, node: Any, child: Any) -> Any:
+def limit_between(
+    _: Any,
+    bins: Any,
+    origin: Any,
+    order: IntArray,  # noqa: ARG001 - see `limit_between_merged`
+    at: Any,
+    node: Any,
+    child: Any,  # noqa: ARG001
+) -> Any:
     """Return the highest code that goes left: bins without rows go to the nearer side."""
     left, right = at["begin"] + node["last_bin"], at["begin"] + node["next_bin"]
     first = origin.first_bin[right] if right < at["end"] else np.int64(MISSING)

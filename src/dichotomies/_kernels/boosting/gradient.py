@@ -106,12 +106,12 @@ def add_trees(
     out.base[k] = prior_log_odds(n_rows, n_negative, weight, exact, score)
     out.base[k] *= out.scale[k]
     unit = 1.0 / packing
-    least = np.ceil(criterion.min_hessian / unit)
+    least: Any = np.ceil(criterion.min_hessian / unit)
     growth = Growth(
         boosting.max_depth[k],
         boosting.max_leaves[k],
         boosting.min_rows[k],
-        np.int64(least if least < 2.0**62 else 2.0**62),
+        int(least if least < 2.0**62 else 2.0**62),
         unit,
         boosting.tree_features[k],
         boosting.split_features,

@@ -69,7 +69,7 @@ class Boosted(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Memory for the rows of a node and for a tree. Kernels take the parts one by one, which compiles faster."""
+    """Memory for the rows of a node and for a tree; kernels take its parts, which compiles faster."""
 
     rows: LocalRows | SparseRows
     origin: Origin | SparseOrigin
@@ -83,18 +83,17 @@ def allocate_room(bins: Any, n_rows: int, max_leaves: int, max_depth: int, n_cha
     n_features, most = len(bins.is_categorical), min(n_rows, MAX_BINS)
     n_bins = int(np.minimum(np.diff(bins.starts) + 1, most).sum())  # with those of missing values
     most_leaves, is_sparse = min(max_leaves, n_rows), isinstance(bins, SparseBins)
-    return Room(
-        *(allocate_sparse_rows(bins, n_rows) if is_sparse else allocate_rows(n_rows, n_features)),
-        allocate_tree(most_leaves, n_rows),
-        allocate_search(most_leaves, max_depth, n_channels, n_features, n_bins, is_sparse),
-        Boosted(
-            weight=np.empty(n_rows),
-            score=np.empty(n_rows),
-            gradients=np.empty((2, n_rows), dtype=np.int64),
-            keys=np.empty(n_rows, dtype=np.uint64),
-            factors=np.empty((max_leaves, 2)),
-        ),
+    rows: Any = allocate_sparse_rows(bins, n_rows) if is_sparse else allocate_rows(n_rows, n_features)
+    boosted = Boosted(
+        weight=np.empty(n_rows),
+        score=np.empty(n_rows),
+        gradients=np.empty((2, n_rows), dtype=np.int64),
+        keys=np.empty(n_rows, dtype=np.uint64),
+        factors=np.empty((max_leaves, 2)),
     )
+    tree = allocate_tree(most_leaves, n_rows)
+    search = allocate_search(most_leaves, max_depth, n_channels, n_features, n_bins, is_sparse)
+    return Room(rows[0], rows[1], tree, search, boosted)
 
 
 @kernel

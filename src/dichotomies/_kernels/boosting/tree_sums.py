@@ -197,7 +197,12 @@ def link_splits(leaf: Any, split_offsets: IntArray, left: Any, right: Any) -> No
 
 
 @sum_trees.plainly
-def sum_few_trees(X: FloatArray, forest: Forest, _: BlockMemory, out: FloatArray) -> None:
+def sum_few_trees(
+    X: FloatArray,
+    forest: Forest,
+    memory: BlockMemory,  # noqa: ARG001 - not needed here
+    out: FloatArray,
+) -> None:
     """Score rows without compiled code, all trees together, one split after another."""
     encoder, begin, sizes = forest.encoder, forest.split_offsets[:-1], np.diff(forest.split_offsets)
     codes = np.empty((len(forest.features), len(X)), dtype=np.uint8)

@@ -103,7 +103,7 @@ def choose_features(features: Any, n_features: int, growth: Growth, number: int)
     """Write the features that this tree may use; return their number."""
     n_active = n_features
     if growth.tree_features < 1.0 and n_features > 0:
-        n_active = max(1, np.int64(np.ceil(growth.tree_features * n_features)))
+        n_active = max(1, int(np.ceil(growth.tree_features * n_features)))
     f, step = 0, 1
     if n_active < n_features:
         f, step = first_and_step(features, n_features, number + OF_TREES, growth.seed)
@@ -162,8 +162,8 @@ mark_left = by_type({Gini: mark_numbers, Newton: mark_numbers, CategoricalNewton
 
 @kernel
 def partition(
-    order: IntArray, spare: IntArray, goes_left: Codes, begin: int, end: int, kept: int, moved: int
-) -> tuple[int, int]:
+    order: IntArray, spare: IntArray, goes_left: Codes, begin: int, end: int, kept: Any, moved: Any
+) -> tuple[Any, Any]:
     """Move the rows that go left to `kept` of the order, the others to `moved` of the scratch memory."""
     for k in range(begin, end):
         # without a branch, which would be mispredicted half of the time
@@ -258,7 +258,7 @@ def search(
     of_parent = memory.histograms[nodes[parent]["slot"]]
     of_small = memory.last_level[0] if is_last else memory.histograms[own]
     of_large = memory.last_level[1] if is_last else of_parent
-    n_tried = max(1, np.int64(np.ceil(growth.split_features * n_active)))
+    n_tried = max(1, int(np.ceil(growth.split_features * n_active)))
     n_summed = n_tried if is_last else n_active
     at, step = first_and_step(features, n_active, number, nodes[parent]["key"])
     for done in range(0, n_summed, n_block):

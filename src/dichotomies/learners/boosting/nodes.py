@@ -52,7 +52,8 @@ def train_nodes(
 ) -> tuple[BoostedTrees, HeldOut]:
     """Train some nodes on binned rows, leaving out a fold, whose rows are scored.
 
-    The trees lack the edges of the bins, see `BoostedTrees.joined`. If `small`, the interpreter runs the kernels.
+    The trees lack the edges of the bins, see `BoostedTrees.joined`. If `small`, the interpreter runs the
+    kernels.
     """
     out, weight = _allocate(ranges, boosting, bool(bins.is_categorical.any())), _usual(weight)
     fold = np.zeros(len(weight), dtype=np.intp) if fold is None else fold
