@@ -41,7 +41,7 @@ class AdaBoosting(NamedTuple):
     real: bool
 
 
-@kernel(seconds=8, borrows=True)
+@kernel(seconds=5, borrows=True)
 def boost_ada_nodes(
     boosting: AdaBoosting,
     bins: Bins | SparseBins,

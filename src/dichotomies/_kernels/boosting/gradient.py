@@ -49,7 +49,7 @@ class GradientBoosting(NamedTuple):
     seed: int
 
 
-@kernel(seconds=8, borrows=True)
+@kernel(seconds=5, borrows=True)
 def boost_gradient_nodes(
     boosting: GradientBoosting,
     bins: Bins | SparseBins,
