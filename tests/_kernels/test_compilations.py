@@ -75,6 +75,12 @@ fit((csr_array(digits[0]), digits[1]))
 fit((csr_array(digits[0]), digits[1]), LogisticRegression())
 fit((csr_array(digits[0]), digits[1]), MultinomialNB())
 """,
+    "boosted trees": """
+from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
+for estimator in (HistAdaBoostClassifier(), HistGradientBoostClassifier()):
+    fit(iris, estimator)
+    fit(iris, estimator, internal_calibration="isotonic")
+""",
     "ensembles": "NestedDichotomyEnsemble(n_estimators=3, random_state=0).fit(*iris).predict(iris[0])",
 }
 
@@ -109,8 +115,8 @@ LARGE = {
     "gradient boosting, however rows are stored": (
         """
 from dichotomies.learners.boosting import HistGradientBoostClassifier
-for rows in (iris[0], np.asfortranarray(iris[0])):
-    fit((rows, iris[1]), HistGradientBoostClassifier(), internal_calibration="platt")
+for rows in (digits[0], np.asfortranarray(digits[0])):
+    fit((rows, digits[1]), HistGradientBoostClassifier(), internal_calibration="platt")
 """,
         {
             "boosting.gradient.boost_gradient_nodes": 1,

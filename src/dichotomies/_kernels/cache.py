@@ -41,15 +41,13 @@ class KernelCache:
     ----------
     function : callable
         The kernel's code.
-    is_inner : bool
-        Whether it is the variant that only other kernels call.
     on_miss : callable
         Called before a signature is compiled.
     """
 
-    def __init__(self, function: Any, is_inner: bool, on_miss: Callable[[], None]) -> None:
+    def __init__(self, function: Any, on_miss: Callable[[], None]) -> None:
         module = function.__module__.rpartition(".")[2]
-        self._name = f"{module}.{function.__qualname__}{'.inner' if is_inner else ''}"
+        self._name = f"{module}.{function.__qualname__}"
         self._on_miss = on_miss
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:

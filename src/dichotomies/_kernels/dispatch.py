@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba
 from numba import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.datamodel.models import OpaqueModel
 from numba.core.event import Event, Listener, install_listener
 from numba.extending import overload, register_model, typeof_impl
@@ -34,10 +37,68 @@ def dispatcher(kernel: Kernel[Any, Any], *, is_inner: bool = False) -> Callable[
     options["forceinline"] = is_inner and kernel.is_copied
     if kernel.borrows:  # otherwise as in the kernel that calls it
         options["_nrt"] = False
+    options["pipeline_class"] = _PartCompiler if is_inner else _WholeCompiler
     made: Any = numba.njit(**options)(kernel.function)
-    made._cache = KernelCache(kernel.function, is_inner, lambda: _announce(kernel))
+    if not is_inner:
+        made._cache = KernelCache(kernel.function, lambda: _announce(kernel))
     made.get_call_template = partial(_call_template, made)
     return made  # type: ignore[no-any-return]
+
+
+class _Whole(JITCodeLibrary):
+    """Machine code of a kernel that Python calls and of those that it calls, all optimised together, once."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def add_linking_library(self, library: Any) -> None:
+        super().add_linking_library(library)  # type: ignore[no-untyped-call]
+        if isinstance(library, _Part):
+            self._linking_libraries += library._linking_libraries
+
+
+class _Part(_Whole):
+    """Code of a kernel that only kernels call, for them to optimise and translate."""
+
+    def finalize(self) -> None:
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002 - there is none
+        self._ensure_finalized()  # type: ignore[no-untyped-call]
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        return self  # for `set_env`, which would look for a symbol in machine code
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Kernels need no environment."""
+
+
+class _WholeCompiler(Compiler):
+    """Numba's compiler, which writes such a library."""
+
+    _library: Any = _Whole
+
+    def define_pipelines(self) -> Any:
+        self.state.library = self._library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state.library.enable_object_caching()
+        return super().define_pipelines()  # type: ignore[no-untyped-call]
+
+    def compile_extra(self, function: Any) -> Any:
+        """Compile without garbage collection, which would take a sixth of the time and find little."""
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile_extra(function)  # type: ignore[no-untyped-call]
+        finally:
+            if was_enabled:
+                gc.enable()
+
+
+class _PartCompiler(_WholeCompiler):
+    _library = _Part
 
 
 def _call_template(made: Any, arguments: Any, keywords: Any) -> Any:

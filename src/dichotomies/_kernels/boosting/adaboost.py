@@ -1,6 +1,6 @@
 """AdaBoost of small trees, discrete (SAMME) and real (SAMME.R), at some nodes of a class tree."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.boosting.ensembles import Ensembles, write_splits
 from dichotomies._kernels.boosting.gini import Gini
 from dichotomies._kernels.boosting.gradient import FIXED_POINT_ONE
-from dichotomies._kernels.boosting.local_rows import Bins, LocalRows
-from dichotomies._kernels.boosting.room import Ranges, Room, begin_node, take_weights
+from dichotomies._kernels.boosting.local_rows import Bins
+from dichotomies._kernels.boosting.room import Boosted, Ranges, begin_node, take_weights
 from dichotomies._kernels.boosting.sparse_rows import SparseBins
-from dichotomies._kernels.boosting.tree_memory import Growth, Tree
+from dichotomies._kernels.boosting.tree_memory import Growth, Search, Tree
 from dichotomies._kernels.boosting.trees import grow_tree
 from dichotomies._kernels.compile import kernel
 
@@ -41,7 +41,7 @@ class AdaBoosting(NamedTuple):
     real: bool
 
 
-@kernel(seconds=8, borrows=True)
+@kernel(seconds=5, borrows=True)
 def boost_ada_nodes(
     boosting: AdaBoosting,
     bins: Bins | SparseBins,
@@ -49,7 +49,11 @@ def boost_ada_nodes(
     fold: IntArray,
     left_out: int,
     ranges: Ranges,
-    room: Room,
+    room: Any,
+    origin: Any,
+    tree: Tree,
+    memory: Search,
+    boosted: Boosted,
     out: Ensembles,
 ) -> None:
     """Run AdaBoost at some nodes; parameters as in `boost_gradient_nodes`.
@@ -61,10 +65,10 @@ def boost_ada_nodes(
     for k in range(len(ranges.begin)):
         # with a minimum leaf size the best split may be forbidden, so the others must be available
         merge = boosting.min_rows[k] == 1
-        rows = begin_node(bins, weight, fold, left_out, ranges, k, merge, room, out)
+        rows = begin_node(bins, weight, fold, left_out, ranges, k, merge, room, origin, out)
         if out.is_trained[k]:
             before = t
-            t, s = add_trees(boosting, bins, weight, k, rows, room, t, s, out)
+            t, s = add_trees(boosting, bins, weight, k, rows, origin, tree, memory, boosted, t, s, out)
             out.n_trees[k] = t - before
 
 
@@ -74,33 +78,38 @@ def add_trees(
     bins: Bins | SparseBins,
     all_weights: FloatArray,
     k: int,
-    rows: LocalRows,
-    room: Room,
+    rows: Any,
+    origin: Any,
+    tree: Tree,
+    memory: Search,
+    boosted: Boosted,
     t: int,
     s: int,
     out: Ensembles,
 ) -> tuple[int, int]:
     """Write the trees of node `k` after `t` trees and `s` splits of others; return their numbers then."""
-    weight, tree, rate, real = room.weight, room.tree, boosting.learning_rate, boosting.real
-    most = take_weights(all_weights, rows.taken, rows.n_rows, weight)
+    weight, rate, real = boosted.weight, boosting.learning_rate, boosting.real
+    most = take_weights(all_weights, origin.taken, rows.n_rows, weight)
     normalise(weight, rows.n_rows, most)
-    growth = Growth(boosting.max_depth[k], boosting.max_leaves[k], boosting.min_rows[k], 1.0, 1.0, 1.0, 0)
+    growth = Growth(boosting.max_depth[k], boosting.max_leaves[k], boosting.min_rows[k], 0, 1.0, 1.0, 1.0, 0)
     votes = 0.0
     for number in range(boosting.n_estimators[k]):
         for i in range(rows.n_rows):
             weight[i] = max(weight[i], EPSILON)
             rows.amounts[0, i] = rows.amounts[1, i] = np.int64(weight[i] * FIXED_POINT_ONE + 0.5)
-        n = grow_tree(boosting.criterion, rows, growth, number, tree)
+        n = grow_tree(boosting.criterion, rows, growth, number, tree, memory)
         error = error_rate(tree, n)
         if error >= 0.5 and not real:
             break
         vote = 1.0 if real or error <= 0.0 else rate * np.log((1.0 - error) / error)
-        write_splits(rows, bins, tree, n, t, s, out)
+        write_splits(boosting.criterion, rows, origin, bins, tree, n, t, s, out)
         values = out.value[s + t : s + t + n + 1]
         ada_values(tree, vote, real, values)
         votes += vote
         t, s = t + 1, s + n
-        if error <= 0.0 or not update_weights(rows, tree, values, real, rate, room.factors, weight):
+        if error <= 0.0 or not update_weights(
+            rows.n_negative, tree, values, real, rate, boosted.factors, weight
+        ):
             break
     out.scale[k] *= (1.0 if real else 2.0) / max(votes, EPSILON)
     return t, s
@@ -145,7 +154,7 @@ def ada_values(tree: Tree, vote: float, real: bool, values: FloatArray) -> None:
 
 @kernel
 def update_weights(
-    rows: LocalRows,
+    n_negative: int,
     tree: Tree,
     values: FloatArray,
     real: bool,
@@ -183,6 +192,6 @@ def update_weights(
         if node["child"] < 0:
             for place in range(node["begin"], node["end"]):
                 row = tree.order[place]
-                side = 1 if row >= rows.n_negative else 0
+                side = 1 if row >= n_negative else 0
                 weight[row] *= factors[node["leaf"], side] / new_total
     return True

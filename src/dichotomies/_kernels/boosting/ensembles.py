@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.encoding import MISSING, Codes
-from dichotomies._kernels.boosting.local_rows import Bins, LocalRows
+from dichotomies._kernels.boosting.gini import Gini
+from dichotomies._kernels.boosting.newton import CategoricalNewton, Newton
 from dichotomies._kernels.boosting.rows import code_of_row
-from dichotomies._kernels.boosting.sparse_rows import SparseBins
 from dichotomies._kernels.boosting.tree_memory import Tree
-from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.compile import by_type, kernel
 
 #: Kinds of splits, which may be added.
 MISSING_LEFT, CATEGORICAL = 1, 2
@@ -51,63 +51,107 @@ class Ensembles(NamedTuple):
 
 
 @kernel
-def write_splits(
-    rows: LocalRows, bins: Bins | SparseBins, tree: Tree, n_splits: int, t: int, s: int, out: Ensembles
+def write_categories(
+    _: CategoricalNewton, first_bin: IntArray, at: Any, node: Any, left_is_larger: bool, out: Any
 ) -> None:
-    """Write the splits of a tree, as tree `t` of all, from split `s` of all on."""
-    out.n_splits[t] = n_splits
-    for i in range(n_splits):
-        number = tree.splits[i]
-        node = tree.nodes[number]
-        left, right = tree.nodes[node["child"]], tree.nodes[node["child"] + 1]
-        at = rows.features[node["feature"]]
-        left_is_larger = left["end"] - left["begin"] > right["end"] - right["begin"]
-        # missing values that training has not seen go with the majority, as in scikit-learn
-        missing_left = node["missing_left"] if at["has_missing"] else left_is_larger
-        out.leaf[s + i], out.feature[s + i] = node["leaf"], at["number"]
-        out.kind[s + i] = MISSING_LEFT if missing_left else 0
-        if at["is_categorical"]:
-            out.kind[s + i], out.limit[s + i] = CATEGORICAL, 0
-            write_categories(rows, node, left_is_larger, out.bits[s + i])
-        else:
-            out.limit[s + i] = global_limit(rows, bins, tree, number)
-
-
-@kernel
-def write_categories(rows: LocalRows, node: Any, left_is_larger: bool, out: npt.NDArray[np.uint64]) -> None:
     """Write the set of categories that go left."""
-    at, bits = rows.features[node["feature"]], node["bits"]
+    bits = node["bits"]
     for i in range(4):
         out[i] = np.uint64(0)
     if left_is_larger and not at["has_missing"]:
         out[MISSING >> 6] = np.uint64(1) << np.uint64(MISSING & 63)
     for b in range(at["end"] - at["begin"]):
         if (bits[b >> 6] >> np.uint64(b & 63)) & np.uint64(1) == np.uint64(1):
-            code = rows.first_bin[at["begin"] + b]
+            code = first_bin[at["begin"] + b]
             out[code >> 6] |= np.uint64(1) << np.uint64(code & 63)
 
 
 @kernel
-def global_limit(rows: LocalRows, bins: Bins | SparseBins, tree: Tree, number: int) -> Any:
+def no_categories(_: Any, first_bin: IntArray, at: Any, node: Any, left_is_larger: bool, out: Any) -> None:
+    """Write nothing where there are no categories."""
+
+
+@kernel
+def limit_between(
+    _: Any,
+    bins: Any,
+    origin: Any,
+    order: IntArray,  # noqa: ARG001 - see `limit_between_merged`
+    at: Any,
+    node: Any,
+    child: Any,  # noqa: ARG001
+) -> Any:
     """Return the highest code that goes left: bins without rows go to the nearer side."""
-    node = tree.nodes[number]
-    at, child = rows.features[node["feature"]], node["child"]
+    left, right = at["begin"] + node["last_bin"], at["begin"] + node["next_bin"]
+    first = origin.first_bin[right] if right < at["end"] else np.int64(MISSING)
+    return nearest(bins.highest, bins.lowest, bins.starts[at["number"]], origin.last_bin[left], first)
+
+
+@kernel
+def limit_between_merged(
+    _: Gini, bins: Any, origin: Any, order: IntArray, at: Any, node: Any, child: Any
+) -> Any:
+    """Return the highest code that goes left; of merged bins, only those with rows of this node count.
+
+    Parameters
+    ----------
+    child : (2,) of NODE
+    """
     feature, left, right = at["number"], at["begin"] + node["last_bin"], at["begin"] + node["next_bin"]
-    last, first = rows.last_bin[left], np.int64(MISSING)
+    last, first = origin.last_bin[left], np.int64(MISSING)
     if right < at["end"]:
-        first = rows.first_bin[right]
-        if first < rows.last_bin[right]:  # of merged bins, only those with rows of this node count
-            first = rows.last_bin[right]
-            for place in range(tree.nodes[child + 1]["begin"], tree.nodes[child + 1]["end"]):
-                first = min(first, code_of_row(bins, rows.taken[tree.order[place]], feature))
-    if rows.first_bin[left] < last:
-        last = rows.first_bin[left]
-        for place in range(tree.nodes[child]["begin"], tree.nodes[child]["end"]):
-            last = max(last, code_of_row(bins, rows.taken[tree.order[place]], feature))
-    if first == MISSING:
-        return last
-    start = bins.starts[feature]
-    middle = bins.highest[start + last] / 2.0 + bins.lowest[start + first] / 2.0
-    while last + 1 < first and bins.highest[start + last + 1] <= middle:
-        last += 1
+        first = origin.first_bin[right]
+        if first < origin.last_bin[right]:
+            first = origin.last_bin[right]
+            for place in range(child[1]["begin"], child[1]["end"]):
+                first = min(first, code_of_row(bins, origin.taken[order[place]], feature))
+    if origin.first_bin[left] < last:
+        last = origin.first_bin[left]
+        for place in range(child[0]["begin"], child[0]["end"]):
+            last = max(last, code_of_row(bins, origin.taken[order[place]], feature))
+    return nearest(bins.highest, bins.lowest, bins.starts[feature], last, first)
+
+
+@kernel
+def nearest(highest: FloatArray, lowest: FloatArray, start: int, last: Any, first: Any) -> Any:
+    """Return the last of the bins between two of a feature that is nearer to the lower one, or that one."""
+    if first != MISSING:
+        middle = highest[start + last] / 2.0 + lowest[start + first] / 2.0
+        while last + 1 < first and highest[start + last + 1] <= middle:
+            last += 1
     return last
+
+
+set_categories = by_type({Gini: no_categories, Newton: no_categories, CategoricalNewton: write_categories})
+limit_of_split = by_type(
+    {Gini: limit_between_merged, Newton: limit_between, CategoricalNewton: limit_between}
+)
+
+
+@kernel(inline=True)
+def write_splits(
+    criterion: Any,
+    rows: Any,
+    origin: Any,
+    bins: Any,
+    tree: Tree,
+    n_splits: int,
+    t: int,
+    s: int,
+    out: Ensembles,
+) -> None:
+    """Write the splits of a tree, as tree `t` of all, from split `s` of all on."""
+    out.n_splits[t] = n_splits
+    for i in range(n_splits):
+        node = tree.nodes[tree.nodes[i]["split"]]
+        at, child = rows.features[node["feature"]], tree.nodes[node["child"] : node["child"] + 2]
+        left_is_larger = child[0]["end"] - child[0]["begin"] > child[1]["end"] - child[1]["begin"]
+        # missing values that training has not seen go with the majority, as in scikit-learn
+        missing_left = node["missing_left"] if at["has_missing"] else left_is_larger
+        out.leaf[s + i], out.feature[s + i] = node["leaf"], at["number"]
+        out.kind[s + i] = MISSING_LEFT if missing_left else 0
+        if at["is_categorical"]:
+            out.kind[s + i], out.limit[s + i] = CATEGORICAL, 0
+            set_categories(criterion, origin.first_bin, at, node, left_is_larger, out.bits[s + i])
+        else:
+            out.limit[s + i] = limit_of_split(criterion, bins, origin, tree.order, at, node, child)

@@ -7,8 +7,8 @@ import numpy as np
 from dichotomies._common.typing import IntArray
 from dichotomies._kernels.boosting.local_rows import LocalRows
 from dichotomies._kernels.boosting.rows import add_amounts
-from dichotomies._kernels.boosting.scan import Scan, first_best, splits_with_rows
-from dichotomies._kernels.boosting.tree_memory import Growth, Tree
+from dichotomies._kernels.boosting.scan import ALL_BITS, Scan, first_best, splits_with
+from dichotomies._kernels.boosting.tree_memory import Growth
 from dichotomies._kernels.compile import kernel
 
 
@@ -28,24 +28,24 @@ class Gini(NamedTuple):
 
 
 @kernel
-def gini_of_root(_: Gini, rows: LocalRows, tree: Tree) -> int:
+def gini_of_root(
+    _: Gini, amounts: IntArray, n_rows: int, n_negative: int, order: IntArray, spare: IntArray, root: Any
+) -> int:
     """Sum the weights of either class at the root; return the start of the positive rows."""
     first, second = np.int64(0), np.int64(0)
-    for i in range(rows.n_rows):
-        tree.order[i] = i
-    for i in range(rows.n_negative):
-        first += rows.amounts[0, i]
-    for i in range(rows.n_negative, rows.n_rows):
-        second += rows.amounts[1, i]
-    root = tree.nodes[0]
+    for i in range(n_rows):
+        order[i] = spare[i] = i
+    for i in range(n_negative):
+        first += amounts[0, i]
+    for i in range(n_negative, n_rows):
+        second += amounts[1, i]
     root["first"], root["second"] = first, second
-    return rows.n_negative
+    return n_negative
 
 
 @kernel
-def gini_is_open(criterion: Gini, growth: Growth, tree: Tree, number: int) -> bool:
+def gini_is_open(criterion: Gini, growth: Growth, node: Any) -> bool:
     """Return True if a node may be split, and set the score that a split has to beat."""
-    node = tree.nodes[number]
     node["least"] = node["score"] = -1.0
     a, b = float(node["first"]), float(node["second"])
     is_pure = 2.0 * a * b <= criterion.pure * (a + b) * (a + b)
@@ -54,15 +54,13 @@ def gini_is_open(criterion: Gini, growth: Growth, tree: Tree, number: int) -> bo
 
 @kernel
 def gini_histograms(
-    _: Gini, growth: Growth, rows: LocalRows, tree: Tree, number: int, n: int, out: IntArray
+    _: Gini, rows: LocalRows, node: Any, order: IntArray, block: IntArray, n: int, out: IntArray
 ) -> None:
     """Add a node's rows to the histograms of the `n` features of a block."""
-    node = tree.nodes[number]
-    begin, middle, end = node["begin"], node["middle"], node["end"]
-    add_amounts(rows, rows.amounts[0], tree.order[begin:middle], tree.block, n, out[0])
-    add_amounts(rows, rows.amounts[1], tree.order[middle:end], tree.block, n, out[1])
-    if growth.min_rows > 1:
-        add_amounts(rows, rows.amounts[2], tree.order[begin:end], tree.block, n, out[2])
+    for channel in range(len(out)):  # negative rows, positive rows, the number of all
+        begin = node["middle"] if channel == 1 else node["begin"]
+        end = node["middle"] if channel == 0 else node["end"]
+        add_amounts(rows, rows.amounts[channel], order[begin:end], block, n, out[channel])
 
 
 @kernel
@@ -82,7 +80,7 @@ def gini_split(
     negative, positive = histogram[0, place : place + n_bins], histogram[1, place : place + n_bins]
     begin, end = nonempty_splits(negative, positive)
     if growth.min_rows > 1:
-        begin, end = splits_with_rows(histogram[2, place : place + n_bins], growth.min_rows, 0)
+        begin, end = splits_with(histogram[2, place : place + n_bins], ALL_BITS, growth.min_rows, 0)
     if begin >= end:
         return
     first, second = np.int64(0), np.int64(0)
@@ -98,7 +96,7 @@ def gini_split(
         e, d = all_negative - a, all_positive - c
         left, right = a + c, e + d
         score[i] = (left + right) - 2.0 * ((a * c) * right + (e * d) * left) / (left * right)
-    last = first_best(score, begin, node["score"])
+    last = first_best(room, begin, end, node["score"])
     if last < 0:
         return
     following = last + 1

@@ -1,9 +1,11 @@
 """Scores and losses of the rows that were left out of training, tree by tree."""
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.encoding import MISSING, Codes
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT, Ensembles
 from dichotomies._kernels.boosting.leaves import move_above, move_categories
@@ -11,12 +13,43 @@ from dichotomies._kernels.boosting.room import Ranges
 from dichotomies._kernels.compile import kernel
 
 
-@kernel
+class HeldRows(NamedTuple):
+    """The rows that were held out, and memory for those of one node.
+
+    Attributes
+    ----------
+    rows : (n_held,)
+        Row numbers, ascending.
+    begin, end : (n_nodes,)
+        The range of each node's rows.
+    columns : (n_features, most)
+        Codes, feature by feature.
+    place, score : (most,)
+        The leaf of each row in one tree; its log-odds.
+    """
+
+    rows: IntArray
+    begin: IntArray
+    end: IntArray
+    columns: Codes
+    place: npt.NDArray[np.uint8]
+    score: FloatArray
+
+
+def find_held_rows(is_held: BoolArray, ranges: Ranges, n_features: int) -> HeldRows:
+    """Find the rows of each node that were held out."""
+    rows = np.flatnonzero(is_held)
+    begin, end = np.searchsorted(rows, ranges.begin), np.searchsorted(rows, ranges.end)
+    most = int((end - begin).max(initial=0))
+    columns, place = np.empty((n_features, most), dtype=np.uint8), np.empty(most, dtype=np.uint8)
+    return HeldRows(rows, begin, end, columns, place, np.empty(most))
+
+
+@kernel(borrows=True)
 def score_held_out(
     codes: Codes,
     weight: FloatArray,
-    fold: IntArray,
-    left_out: int,
+    held: HeldRows,
     ranges: Ranges,
     trees: Ensembles,
     scores: FloatArray,
@@ -27,7 +60,7 @@ def score_held_out(
     Parameters
     ----------
     codes : (n_rows, n_features)
-    weight, fold : (n_rows,)
+    weight : (n_rows,)
     scores : (n_pairs,)
         Written: log-odds of rows that were held out, node after node; others are left as they are.
     losses : (n_nodes, n_estimators + 1) or (n_nodes, 0)
@@ -35,49 +68,27 @@ def score_held_out(
     """
     t, s, pair = 0, 0, 0
     for k in range(len(ranges.begin)):
-        begin, split, end = ranges.begin[k], ranges.split[k], ranges.end[k]
-        held = rows_of_fold(fold, left_out, begin, end)
-        columns, place = transposed(codes, held), np.empty(len(held), dtype=np.uint8)
-        score = np.empty(len(held))
-        for i in range(len(held)):
+        rows, n = held.rows[held.begin[k] : held.end[k]], held.end[k] - held.begin[k]
+        place, score = held.place[:n], held.score[:n]
+        for i in range(n):
             score[i] = trees.base[k]
-        add_loss(score, held, split, weight, 0, losses[k])
+            for f in range(codes.shape[1]):
+                held.columns[f, i] = codes[rows[i], f]
+        add_loss(score, rows, ranges.split[k], weight, 0, losses[k])
         for number in range(trees.n_trees[k]):
-            n = trees.n_splits[t]
-            place_rows(columns, trees, s, s + n, place)
-            for i in range(len(held)):
+            n_splits = trees.n_splits[t]
+            place_rows(held.columns, trees, s, s + n_splits, place)
+            for i in range(n):
                 score[i] += trees.scale[k] * trees.value[s + t + place[i]]
-            t, s = t + 1, s + n
-            add_loss(score, held, split, weight, number + 1, losses[k])
+            t, s = t + 1, s + n_splits
+            add_loss(score, rows, ranges.split[k], weight, number + 1, losses[k])
         if trees.is_trained[k]:
-            for i in range(len(held)):
-                scores[pair + held[i] - begin] = score[i]
-        pair += end - begin
+            for i in range(n):
+                scores[pair + rows[i] - ranges.begin[k]] = score[i]
+        pair += ranges.end[k] - ranges.begin[k]
 
 
-@kernel
-def rows_of_fold(fold: IntArray, wanted: int, begin: int, end: int) -> IntArray:
-    """Numbers of the rows of a fold in a range."""
-    rows = np.empty(end - begin, dtype=np.int64)
-    n = 0
-    for row in range(begin, end):
-        if fold[row] == wanted:
-            rows[n] = row
-            n += 1
-    return rows[:n]
-
-
-@kernel
-def transposed(codes: Codes, rows: IntArray) -> Codes:
-    """Codes of some rows, feature by feature."""
-    out = np.empty((codes.shape[1], len(rows)), dtype=np.uint8)
-    for i in range(len(rows)):
-        for f in range(codes.shape[1]):
-            out[f, i] = codes[rows[i], f]
-    return out
-
-
-@kernel
+@kernel(inline=True)
 def place_rows(codes: Codes, trees: Ensembles, begin: int, end: int, place: npt.NDArray[np.uint8]) -> None:
     """Write the leaf that each row reaches in the tree with these splits.
 

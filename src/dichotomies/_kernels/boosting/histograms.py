@@ -10,42 +10,6 @@ from dichotomies._kernels.compile import kernel
 
 
 @kernel
-def add_rows(
-    codes: Codes, amounts: IntArray, order: IntArray, features: IntArray, places: IntArray, out: IntArray
-) -> None:
-    """Add the amounts of some rows to the bins of a few features.
-
-    Parameters
-    ----------
-    codes : (n_all_features, n_all_rows)
-    amounts : (n_all_rows,)
-    order : (n_rows,)
-        The rows to add.
-    features, places : (n_features,)
-        The features, and the start of their bins in `out`.
-    """
-    if len(features) == 4:
-        add_to_four(
-            codes[features[0]],
-            codes[features[1]],
-            codes[features[2]],
-            codes[features[3]],
-            amounts,
-            order,
-            out[places[0] :],
-            out[places[1] :],
-            out[places[2] :],
-            out[places[3] :],
-        )
-        return
-    for j in range(len(features)):
-        of_feature, bins = codes[features[j]], out[places[j] :]
-        for i in range(len(order)):
-            row = order[i]
-            bins[of_feature[row]] += amounts[row]
-
-
-@kernel
 def add_to_four(
     a: Codes,
     b: Codes,

@@ -6,16 +6,23 @@ import numpy as np
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.encoding import MISSING, ROW_BLOCK, Codes
-from dichotomies._kernels.boosting.histograms import add_rows
+from dichotomies._kernels.boosting.histograms import add_to_four
+from dichotomies._kernels.boosting.tree_memory import FEATURE_BLOCK
 from dichotomies._kernels.compile import kernel
 
 #: An odd number without structure: the golden ratio in 64 bits.
 HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 #: A feature that varies among the rows of a node: its number among all features; the range of its bins in a
-#: histogram; whether the last one is that of missing values.
+#: histogram; whether the last one is that of missing values. A list kept here, by position: the features that
+#: a tree may use (`active`).
 FEATURE = np.dtype(
-    [("number", "i8"), ("begin", "i8"), ("end", "i8"), ("has_missing", "?"), ("is_categorical", "?")],
+    [
+        *((name, "i8") for name in ("number", "begin", "end")),
+        ("has_missing", "?"),
+        ("is_categorical", "?"),
+        ("active", "i8"),
+    ],
     align=True,
 )
 
@@ -51,51 +58,65 @@ class LocalRows(NamedTuple):
     ----------
     n_rows, n_negative, n_features : int
         Rows, of which the negative ones come first; features that vary among them.
-    taken : (n_rows,)
-        Row numbers.
     features : (n_features,) of FEATURE
     codes : (n_features, n_rows)
         Local bins.
-    first_bin, last_bin : (n_bins,)
-        First and last of the global bins merged into each local bin.
     amounts : (3, n_rows)
         In fixed point. For Gini impurity the weight, twice (once for either class); for a Newton step the
         gradient and the Hessian in one, see `newton`. Last, 1 for each row that is drawn for a tree.
-    counts : (3, 256)
-        Scratch: rows of either class in each bin, and its local number.
     """
 
     n_rows: int
     n_negative: int
     n_features: int
-    taken: IntArray
     features: IntArray
     codes: Codes
+    amounts: IntArray
+
+
+class Origin(NamedTuple):
+    """Where the rows and bins of a node come from.
+
+    Attributes
+    ----------
+    taken : (n_rows,)
+        Row numbers.
+    first_bin, last_bin : (n_bins,)
+        First and last of the global bins merged into each local bin.
+    counts : (3, 256)
+        Scratch: rows of either class in each bin, and its local number.
+    """
+
+    taken: IntArray
     first_bin: IntArray
     last_bin: IntArray
-    amounts: IntArray
     counts: IntArray
 
 
-def allocate_rows(n_rows: int, n_features: int) -> LocalRows:
+def allocate_rows(n_rows: int, n_features: int) -> tuple[LocalRows, Origin]:
     """Allocate room for this many rows."""
     room = n_features * min(256, n_rows)
-    return LocalRows(
+    rows = LocalRows(
         n_rows=0,
         n_negative=0,
         n_features=0,
-        taken=np.empty(n_rows, dtype=np.intp),
         features=np.empty(n_features, dtype=FEATURE),
         codes=np.empty((n_features, n_rows), dtype=np.uint8),
+        amounts=np.empty((3, n_rows), dtype=np.int64),
+    )
+    origin = Origin(
+        taken=np.empty(n_rows, dtype=np.intp),
         first_bin=np.empty(room, dtype=np.intp),
         last_bin=np.empty(room, dtype=np.intp),
-        amounts=np.empty((3, n_rows), dtype=np.int64),
         counts=np.empty((3, 256), dtype=np.intp),
     )
+    return rows, origin
 
 
 @kernel
-def local_rows(bins: Bins, room: LocalRows, n_negative: int, n_rows: int, merge: bool) -> LocalRows:
+def local_rows(
+    bins: Bins, room: LocalRows, origin: Origin, n_negative: int, n_rows: int, merge: bool
+) -> LocalRows:
     """Transpose the rows taken by a node to feature-major order, renumbering bins without the empty ones.
 
     A feature that is constant in the node is left out, so small nodes have short histograms. Neighbouring
@@ -106,11 +127,13 @@ def local_rows(bins: Bins, room: LocalRows, n_negative: int, n_rows: int, merge:
     Parameters
     ----------
     room : LocalRows
-        Memory; ``room.taken[:n_rows]`` are the node's rows, the negative ones first.
+        Memory.
+    origin : Origin
+        Of which ``taken[:n_rows]`` are the node's rows, the negative ones first.
     merge : bool
         Merge such bins.
     """
-    codes, features, taken, counts = room.codes, room.features, room.taken, room.counts
+    codes, features, taken, counts = room.codes, room.features, origin.taken, origin.counts
     for i in range(n_rows):
         room.amounts[0, i] = room.amounts[1, i] = room.amounts[2, i] = 1
     for begin in range(0, n_rows, ROW_BLOCK):
@@ -124,17 +147,15 @@ def local_rows(bins: Bins, room: LocalRows, n_negative: int, n_rows: int, merge:
         for i in range(n_rows):
             counts[1 if i >= n_negative else 0, codes[f, i]] += 1
         is_categorical = bins.is_categorical[f]
-        end = number_bins(counts, merge and not is_categorical, first, room.first_bin, room.last_bin)
+        end = number_bins(counts, merge and not is_categorical, first, origin.first_bin, origin.last_bin)
         if end - first > 1:
             for i in range(n_rows):
                 codes[kept, i] = counts[2, codes[f, i]]
             at = features[kept]
             at["number"], at["begin"], at["end"] = f, first, end
-            at["has_missing"], at["is_categorical"] = room.last_bin[end - 1] == MISSING, is_categorical
+            at["has_missing"], at["is_categorical"] = origin.last_bin[end - 1] == MISSING, is_categorical
             kept, first = kept + 1, end
-    return LocalRows(
-        n_rows, n_negative, kept, taken, features, codes, room.first_bin, room.last_bin, room.amounts, counts
-    )
+    return LocalRows(n_rows, n_negative, kept, features, codes, room.amounts)
 
 
 @kernel
@@ -171,8 +192,36 @@ def number_bins(
 def add_local_rows(
     rows: LocalRows, amounts: IntArray, order: IntArray, block: IntArray, n: int, out: IntArray
 ) -> None:
-    """Add the amounts of some rows to the bins of the `n` features of a block."""
-    add_rows(rows.codes, amounts, order, block[0, :n], block[1], out)
+    """Add the amounts of some rows to the bins of the `n` features of a block.
+
+    Parameters
+    ----------
+    amounts : (n_all_rows,)
+    order : (n_rows,)
+        The rows to add.
+    block : (2, n or more)
+        The features, and the start of their bins in `out`.
+    """
+    codes = rows.codes
+    if n == FEATURE_BLOCK:
+        add_to_four(
+            codes[block[0, 0]],
+            codes[block[0, 1]],
+            codes[block[0, 2]],
+            codes[block[0, 3]],
+            amounts,
+            order,
+            out[block[1, 0] :],
+            out[block[1, 1] :],
+            out[block[1, 2] :],
+            out[block[1, 3] :],
+        )
+        return
+    for j in range(n):
+        of_feature, bins = codes[block[0, j]], out[block[1, j] :]
+        for i in range(len(order)):
+            row = order[i]
+            bins[of_feature[row]] += amounts[row]
 
 
 @kernel

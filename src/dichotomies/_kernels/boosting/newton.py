@@ -11,8 +11,8 @@ import numpy as np
 from dichotomies._common.typing import IntArray
 from dichotomies._kernels.boosting.local_rows import LocalRows
 from dichotomies._kernels.boosting.rows import add_amounts
-from dichotomies._kernels.boosting.scan import TIE_TOLERANCE, Scan, first_best, splits_with_rows
-from dichotomies._kernels.boosting.tree_memory import Growth, Tree
+from dichotomies._kernels.boosting.scan import ALL_BITS, TIE_TOLERANCE, Scan, first_best, splits_with
+from dichotomies._kernels.boosting.tree_memory import Growth
 from dichotomies._kernels.compile import kernel
 
 #: Keeps a Newton step finite where the Hessian is 0, as in scikit-learn.
@@ -50,44 +50,42 @@ class CategoricalNewton(NamedTuple):
 
 
 @kernel
-def newton_of_root(_: Any, rows: LocalRows, tree: Tree) -> int:
+def newton_of_root(
+    _: Any, amounts: IntArray, n_rows: int, n_negative: int, order: IntArray, spare: IntArray, root: Any
+) -> int:
     """Sum gradients and Hessians of the rows drawn, which come first; return the start of the others."""
-    total, n_drawn, n_others = np.int64(0), 0, 0
-    for i in range(rows.n_rows):
-        is_drawn = rows.amounts[2, i]
-        tree.order[n_drawn] = tree.spare[n_others] = i
-        total += is_drawn * rows.amounts[0, i]
+    total, n_drawn, n_others = np.int64(0), 0, 0 * n_negative
+    for i in range(n_rows):
+        is_drawn = amounts[2, i]
+        order[n_drawn] = spare[n_others] = i
+        total += is_drawn * amounts[0, i]
         n_drawn += is_drawn
         n_others += 1 - is_drawn
     for i in range(n_others):
-        tree.order[n_drawn + i] = tree.spare[i]
-    root = tree.nodes[0]
+        order[n_drawn + i] = spare[i]
     root["first"], root["second"] = total, 0
     return n_drawn
 
 
 @kernel
-def newton_is_open(criterion: Any, growth: Growth, tree: Tree, number: int) -> bool:
+def newton_is_open(criterion: Any, growth: Growth, node: Any) -> bool:
     """Return True if a node may be split, and set the score that a split has to beat."""
-    node = tree.nodes[number]
     gradient = growth.unit * np.float64(node["first"] >> 32)
     hessian = growth.unit * np.float64(node["first"] & HESSIAN_BITS)
     penalty = criterion.l2_regularization + HESSIAN_EPSILON
     # the value of the root is 0 for any gradient
-    node["least"] = node["score"] = gradient * gradient / (hessian + penalty) if number > 0 else 0.0
+    node["least"] = node["score"] = gradient * gradient / (hessian + penalty) if node["depth"] > 0 else 0.0
     return bool(node["end"] - node["begin"] >= 2 * growth.min_rows)
 
 
 @kernel
 def newton_histograms(
-    _: Any, growth: Growth, rows: LocalRows, tree: Tree, number: int, n: int, out: IntArray
+    _: Any, rows: LocalRows, node: Any, order: IntArray, block: IntArray, n: int, out: IntArray
 ) -> None:
     """Add those of a node's rows that are drawn to the histograms of the `n` features of a block."""
-    node = tree.nodes[number]
-    order = tree.order[node["begin"] : node["middle"]]
-    add_amounts(rows, rows.amounts[0], order, tree.block, n, out[0])
-    if growth.min_rows > 1:
-        add_amounts(rows, rows.amounts[2], order, tree.block, n, out[1])
+    for channel in range(len(out)):
+        drawn = order[node["begin"] : node["middle"]]
+        add_amounts(rows, rows.amounts[2 * channel], drawn, block, n, out[channel])
 
 
 @kernel
@@ -113,18 +111,16 @@ def newton_split(
         The bins of the feature begin at `place`; the counts of rows are last.
     """
     end = place + at["end"] - at["begin"]
-    packed, counts = histogram[0, place:end], histogram[len(histogram) - 1, place:end]
-    last = scan_bins(criterion, growth, packed, counts, 0, 0, node, room)
-    if last >= 0:
-        record(node, feature, last, False)
-    if at["has_missing"]:
-        n = len(packed) - 1
-        count = counts[n] if growth.min_rows > 1 else 0
-        last = scan_bins(criterion, growth, packed[:n], counts[:n], packed[n], count, node, room)
-        while last >= 0 and last < n - 2 and packed[last + 1] == 0:
+    carried = carried_rows = 0 * histogram[0, place]
+    for missing_left in range(2 if at["has_missing"] else 1):
+        packed, counts = histogram[0, place:end], histogram[len(histogram) - 1, place:end]
+        last = scan_bins(criterion, growth, packed, counts, carried, carried_rows, node, room)
+        while missing_left and last >= 0 and last < len(packed) - 2 and packed[last + 1] == 0:
             last += 1  # of tied splits, scikit-learn takes the last where missing values go left
         if last >= 0:
-            record(node, feature, last, True)
+            record(node, feature, last, missing_left == 1)
+        end -= 1
+        carried, carried_rows = histogram[0, end], histogram[len(histogram) - 1, end]
 
 
 @kernel
@@ -173,9 +169,9 @@ def scan_bins(
     int
         The last bin left of the split; -1 if none is better than the node's, which it replaces otherwise.
     """
-    begin, end = splits_with_hessian(criterion, growth, packed, carried)
+    begin, end = splits_with(packed, HESSIAN_BITS, growth.min_hessian, carried)
     if growth.min_rows > 1:
-        begin_by_rows, end_by_rows = splits_with_rows(counts, growth.min_rows, carried_rows)
+        begin_by_rows, end_by_rows = splits_with(counts, ALL_BITS, growth.min_rows, carried_rows)
         begin, end = max(begin, begin_by_rows), min(end, end_by_rows)
     if begin >= end:
         return -1
@@ -193,25 +189,10 @@ def scan_bins(
         h = unit * np.float64(left[i] & HESSIAN_BITS) + penalty
         k = unit * np.float64(right & HESSIAN_BITS) + penalty
         score[i] = (g * g * k + e * e * h) / (h * k)
-    last = first_best(score, begin, node["score"])
+    last = first_best(room, begin, end, node["score"])
     if last >= 0:
         node["score"], node["first_left"] = room.scores[0, last], room.sums[0, last]
     return last
-
-
-@kernel(inline=True)
-def splits_with_hessian(criterion: Any, growth: Growth, packed: IntArray, carried: Any) -> tuple[int, int]:
-    """Range of splits with the minimum Hessian on both sides."""
-    least = np.int64(np.ceil(min(criterion.min_hessian / growth.unit, 2.0**62)))
-    begin, end = 0, len(packed) - 1
-    left, right = (packed[begin] + carried) & HESSIAN_BITS, packed[end] & HESSIAN_BITS
-    while begin < end and left < least:
-        begin += 1
-        left += packed[begin] & HESSIAN_BITS
-    while begin < end and right < least:
-        end -= 1
-        right += packed[end] & HESSIAN_BITS
-    return begin, end
 
 
 @kernel

@@ -10,10 +10,15 @@ import numpy.typing as npt
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.ensembles import Ensembles
-from dichotomies._kernels.boosting.local_rows import Bins, LocalRows, allocate_rows
+from dichotomies._kernels.boosting.local_rows import Bins, LocalRows, Origin, allocate_rows
 from dichotomies._kernels.boosting.rows import rows_of_node
-from dichotomies._kernels.boosting.sparse_rows import SparseBins, SparseRows, allocate_sparse_rows
-from dichotomies._kernels.boosting.tree_memory import MAX_BINS, Tree, allocate_tree
+from dichotomies._kernels.boosting.sparse_rows import (
+    SparseBins,
+    SparseOrigin,
+    SparseRows,
+    allocate_sparse_rows,
+)
+from dichotomies._kernels.boosting.tree_memory import MAX_BINS, Search, Tree, allocate_search, allocate_tree
 from dichotomies._kernels.compile import kernel
 
 #: Largest weights of a node's rows that are used as they are; others are scaled by a power of two.
@@ -42,13 +47,11 @@ class Ranges(NamedTuple):
         return Ranges(*sides, self.left_is_positive[nodes])
 
 
-class Room(NamedTuple):
-    """Memory for the rows of a node and for a tree.
+class Boosted(NamedTuple):
+    """Values of the rows of a node that change while it is boosted.
 
     Attributes
     ----------
-    rows : LocalRows or SparseRows
-    tree : Tree
     weight, score : (n_rows,)
     gradients : (2, n_rows)
         Gradients and Hessians in fixed point.
@@ -58,8 +61,6 @@ class Room(NamedTuple):
         By which AdaBoost multiplies the weights of a leaf's rows of either class.
     """
 
-    rows: LocalRows | SparseRows
-    tree: Tree
     weight: FloatArray
     score: FloatArray
     gradients: IntArray
@@ -67,22 +68,32 @@ class Room(NamedTuple):
     factors: FloatArray
 
 
+class Room(NamedTuple):
+    """Memory for the rows of a node and for a tree; kernels take its parts, which compiles faster."""
+
+    rows: LocalRows | SparseRows
+    origin: Origin | SparseOrigin
+    tree: Tree
+    search: Search
+    boosted: Boosted
+
+
 def allocate_room(bins: Any, n_rows: int, max_leaves: int, max_depth: int, n_channels: int) -> Room:
     """Allocate room for nodes with at most so many rows and leaves of a tree."""
     n_features, most = len(bins.is_categorical), min(n_rows, MAX_BINS)
-    n_bins = np.diff(bins.starts) + 1  # with that of missing values
-    sizes = min(max_leaves, n_rows), max_depth, n_channels, n_rows, n_features
-    is_sparse = isinstance(bins, SparseBins)
-    rows = allocate_sparse_rows(bins, n_rows) if is_sparse else allocate_rows(n_rows, n_features)
-    return Room(
-        rows,
-        allocate_tree(*sizes, int(np.minimum(n_bins, most).sum()), is_sparse),
+    n_bins = int(np.minimum(np.diff(bins.starts) + 1, most).sum())  # with those of missing values
+    most_leaves, is_sparse = min(max_leaves, n_rows), isinstance(bins, SparseBins)
+    rows: Any = allocate_sparse_rows(bins, n_rows) if is_sparse else allocate_rows(n_rows, n_features)
+    boosted = Boosted(
         weight=np.empty(n_rows),
         score=np.empty(n_rows),
         gradients=np.empty((2, n_rows), dtype=np.int64),
         keys=np.empty(n_rows, dtype=np.uint64),
         factors=np.empty((max_leaves, 2)),
     )
+    tree = allocate_tree(most_leaves, n_rows)
+    search = allocate_search(most_leaves, max_depth, n_channels, n_features, n_bins, is_sparse)
+    return Room(rows[0], rows[1], tree, search, boosted)
 
 
 @kernel
@@ -104,7 +115,7 @@ def take_weights(weight: FloatArray, taken: IntArray, n_rows: int, out: FloatArr
     return most * factor
 
 
-@kernel
+@kernel(inline=True)
 def begin_node(
     bins: Bins | SparseBins,
     weight: FloatArray,
@@ -113,7 +124,8 @@ def begin_node(
     ranges: Ranges,
     k: int,
     merge: bool,
-    room: Room,
+    room: Any,
+    origin: Any,
     out: Ensembles,
 ) -> Any:
     """Take the rows that a node is trained on: of positive weight, outside the fold left out.
@@ -121,7 +133,7 @@ def begin_node(
     If only one class has rows, there is nothing to train: the log-odds are those with a row of weight 1 added
     to either class. Parameters as in `boost_gradient_nodes` and `local_rows`.
     """
-    split, left_is_positive, taken = ranges.split[k], ranges.left_is_positive[k], room.rows.taken
+    split, left_is_positive, taken = ranges.split[k], ranges.left_is_positive[k], origin.taken
     n_negative = n_rows = 0
     total = 0.0
     for side in range(2):  # the negative rows first
@@ -138,4 +150,4 @@ def begin_node(
     if not out.is_trained[k]:
         out.base[k] = out.scale[k] * (-np.log(total + 1.0) if n_negative > 0 else np.log(total + 1.0))
         n_negative = n_rows = 0
-    return rows_of_node(bins, room.rows, n_negative, n_rows, merge)
+    return rows_of_node(bins, room, origin, n_negative, n_rows, merge)

@@ -57,65 +57,80 @@ class SparseRows(NamedTuple):
 
     Attributes
     ----------
-    n_rows, n_negative, n_features, taken, features, first_bin, last_bin, amounts
+    n_rows, n_negative, n_features, features, amounts
         As in `LocalRows`.
     indptr : (n_rows + 1,)
     columns, codes : (n_entries,)
         Local features, ascending within a row, and local bins.
     zero_bin : (n_features,)
         The local bin of 0; -1 where no row has a 0.
+    """
+
+    n_rows: int
+    n_negative: int
+    n_features: int
+    features: IntArray
+    amounts: IntArray
+    indptr: IntArray
+    columns: npt.NDArray[np.int32]
+    codes: Codes
+    zero_bin: IntArray
+
+
+class SparseOrigin(NamedTuple):
+    """Where the rows and bins of a node come from.
+
+    Attributes
+    ----------
+    taken, first_bin, last_bin
+        As in `Origin`.
     seen, new_code : (n_bins,)
         Scratch: rows in each global bin, and its local number.
     filled, local : (n_all_features,)
         Scratch: rows with an entry, and the local number of a feature, -1 for none.
     """
 
-    n_rows: int
-    n_negative: int
-    n_features: int
     taken: IntArray
-    features: IntArray
     first_bin: IntArray
     last_bin: IntArray
-    amounts: IntArray
-    indptr: IntArray
-    columns: npt.NDArray[np.int32]
-    codes: Codes
-    zero_bin: IntArray
     seen: IntArray
     new_code: Codes
     filled: IntArray
     local: IntArray
 
 
-def allocate_sparse_rows(bins: SparseBins, n_rows: int) -> SparseRows:
+def allocate_sparse_rows(bins: SparseBins, n_rows: int) -> tuple[SparseRows, SparseOrigin]:
     """Allocate room for this many rows."""
     n_features, n_entries = len(bins.zero), len(bins.codes)
     n_bins = int(bins.starts[-1]) + n_features  # with those of missing values
-    return SparseRows(
+    rows = SparseRows(
         n_rows=0,
         n_negative=0,
         n_features=0,
-        taken=np.empty(n_rows, dtype=np.intp),
         features=np.empty(n_features, dtype=FEATURE),
-        first_bin=np.empty(n_bins, dtype=np.intp),
-        last_bin=np.empty(n_bins, dtype=np.intp),
         amounts=np.empty((3, n_rows), dtype=np.int64),
         indptr=np.empty(n_rows + 1, dtype=np.intp),
         columns=np.empty(n_entries, dtype=np.int32),
         codes=np.empty(n_entries, dtype=np.uint8),
         zero_bin=np.empty(n_features, dtype=np.intp),
+    )
+    origin = SparseOrigin(
+        taken=np.empty(n_rows, dtype=np.intp),
+        first_bin=np.empty(n_bins, dtype=np.intp),
+        last_bin=np.empty(n_bins, dtype=np.intp),
         seen=np.zeros(n_bins, dtype=np.intp),
         new_code=np.empty(n_bins, dtype=np.uint8),
         filled=np.zeros(n_features, dtype=np.intp),
         local=np.empty(n_features, dtype=np.intp),
     )
+    return rows, origin
 
 
 @kernel
 def local_sparse_rows(
     bins: SparseBins,
     room: SparseRows,
+    origin: SparseOrigin,
     n_negative: int,
     n_rows: int,
     merge: bool,  # noqa: ARG001 - bins are not merged, which changes no tree
@@ -123,52 +138,45 @@ def local_sparse_rows(
     """Number the features that vary among the rows taken by a node, and their bins; see `local_rows`."""
     for i in range(n_rows):
         room.amounts[0, i] = room.amounts[1, i] = room.amounts[2, i] = 1
-        for e in range(bins.indptr[room.taken[i]], bins.indptr[room.taken[i] + 1]):
-            room.seen[bin_of(bins, bins.columns[e], bins.codes[e])] += 1
-            room.filled[bins.columns[e]] += 1
+        for e in range(bins.indptr[origin.taken[i]], bins.indptr[origin.taken[i] + 1]):
+            origin.seen[bin_of(bins, bins.columns[e], bins.codes[e])] += 1
+            origin.filled[bins.columns[e]] += 1
     n_features, first = 0, 0
     for f in range(len(bins.zero)):
-        room.local[f] = -1
-        if room.filled[f] == 0:
+        origin.local[f] = -1
+        if origin.filled[f] == 0:
             continue
-        end = number_sparse_bins(bins, room, f, n_rows, first)
+        end = number_sparse_bins(bins, origin, f, n_rows, first)
         if end - first > 1:
-            at, zero = room.features[n_features], room.new_code[bin_of(bins, f, bins.zero[f])]
+            at, zero = room.features[n_features], origin.new_code[bin_of(bins, f, bins.zero[f])]
             at["number"], at["begin"], at["end"] = f, first, end
             at["has_missing"], at["is_categorical"] = (
-                room.last_bin[end - 1] == MISSING,
+                origin.last_bin[end - 1] == MISSING,
                 bins.is_categorical[f],
             )
-            room.zero_bin[n_features] = zero if room.filled[f] < n_rows else -1
-            room.local[f] = n_features
+            room.zero_bin[n_features] = zero if origin.filled[f] < n_rows else -1
+            origin.local[f] = n_features
             n_features, first = n_features + 1, end
-        room.filled[f] = 0
+        origin.filled[f] = 0
     room.indptr[0] = n_entries = 0
     for i in range(n_rows):
-        for e in range(bins.indptr[room.taken[i]], bins.indptr[room.taken[i] + 1]):
+        for e in range(bins.indptr[origin.taken[i]], bins.indptr[origin.taken[i] + 1]):
             f = bins.columns[e]
-            if room.local[f] >= 0:
-                room.columns[n_entries] = room.local[f]
-                room.codes[n_entries] = room.new_code[bin_of(bins, f, bins.codes[e])]
+            if origin.local[f] >= 0:
+                room.columns[n_entries] = origin.local[f]
+                room.codes[n_entries] = origin.new_code[bin_of(bins, f, bins.codes[e])]
                 n_entries += 1
         room.indptr[i + 1] = n_entries
     return SparseRows(
         n_rows,
         n_negative,
         n_features,
-        room.taken,
         room.features,
-        room.first_bin,
-        room.last_bin,
         room.amounts,
         room.indptr,
         room.columns,
         room.codes,
         room.zero_bin,
-        room.seen,
-        room.new_code,
-        room.filled,
-        room.local,
     )
 
 
@@ -179,7 +187,7 @@ def bin_of(bins: SparseBins, feature: int, code: int) -> Any:
 
 
 @kernel
-def number_sparse_bins(bins: SparseBins, room: SparseRows, f: int, n_rows: int, first: int) -> int:
+def number_sparse_bins(bins: SparseBins, origin: SparseOrigin, f: int, n_rows: int, first: int) -> int:
     """Number the bins of one feature that have rows, from 0, and forget the rows.
 
     Returns
@@ -188,13 +196,13 @@ def number_sparse_bins(bins: SparseBins, room: SparseRows, f: int, n_rows: int, 
         End of the entries written to `first_bin` and `last_bin` from `first` on.
     """
     begin, stop, end = bins.starts[f] + f, bins.starts[f + 1] + f + 1, first
-    room.seen[bin_of(bins, f, bins.zero[f])] += n_rows - room.filled[f]
+    origin.seen[bin_of(bins, f, bins.zero[f])] += n_rows - origin.filled[f]
     for b in range(begin, stop):
-        if room.seen[b] > 0:
-            room.first_bin[end] = room.last_bin[end] = MISSING if b == stop - 1 else b - begin
-            room.new_code[b] = end - first
+        if origin.seen[b] > 0:
+            origin.first_bin[end] = origin.last_bin[end] = MISSING if b == stop - 1 else b - begin
+            origin.new_code[b] = end - first
             end += 1
-        room.seen[b] = 0
+        origin.seen[b] = 0
     return end
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from dichotomies._common.typing import IntArray
 from dichotomies._kernels.boosting.encoding import Codes
-from dichotomies._kernels.boosting.scan import Scan
+from dichotomies._kernels.boosting.scan import Scan, allocate_scan
 
 #: Number of features whose histograms are summed together.
 FEATURE_BLOCK = 4
@@ -20,7 +20,8 @@ MAX_BINS = 256
 #: drawn (Newton). The first two amounts, summed over these rows (`first`, `second`) and over those left of
 #: the split. `depth`; number as a `leaf` (the left child of a split keeps it, the right one of split s has
 #: s + 1); `slot` of the histogram; left `child`, which the right one follows; -1 for none. `key`: number in a
-#: heap, which the order of features depends on. `is_open`: it may be split.
+#: heap, which the order of features depends on. `is_open`: it may be split. Lists kept here, by position: the
+#: nodes that are split, in that order (`split`), and the unused slots of histograms (`free`).
 NODE = np.dtype(
     [
         *((name, "i8") for name in ("feature", "last_bin", "next_bin")),
@@ -30,7 +31,7 @@ NODE = np.dtype(
         *((name, "f8") for name in ("score", "least")),
         *((name, "i8") for name in ("begin", "middle", "end")),
         *((name, "i8") for name in ("first", "second", "first_left", "second_left")),
-        *((name, "i8") for name in ("depth", "leaf", "slot", "child", "key")),
+        *((name, "i8") for name in ("depth", "leaf", "slot", "child", "key", "split", "free")),
     ],
     align=True,
 )
@@ -44,6 +45,8 @@ class Growth(NamedTuple):
     max_depth, max_leaves : int
     min_rows : int
         Minimum number of rows in a leaf.
+    min_hessian : int
+        Minimum Hessian of a leaf, in fixed point.
     unit : float
         Value of the integer 1 in amounts, which are in fixed point.
     tree_features, split_features : float
@@ -55,6 +58,7 @@ class Growth(NamedTuple):
     max_depth: int
     max_leaves: int
     min_rows: int
+    min_hessian: int
     unit: float
     tree_features: float
     split_features: float
@@ -62,66 +66,63 @@ class Growth(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A tree and the memory it is grown in, which has room for the tree of any node of the class tree.
+    """A tree, in memory that has room for the tree of any node of the class tree.
 
     Attributes
     ----------
     nodes : (n_nodes,) of NODE
         Numbered as they are made.
-    splits : (max_leaves,)
-        The nodes that are split, in that order.
     order, spare : (n_rows,)
         Row numbers by node, and scratch for partitioning them.
     goes_left : (n_rows,)
         Scratch likewise: local bins of rows, then 1 for those that go left.
+    """
+
+    nodes: IntArray
+    order: IntArray
+    spare: IntArray
+    goes_left: Codes
+
+
+class Search(NamedTuple):
+    """The memory in which splits are searched for.
+
+    Attributes
+    ----------
     histograms : (n_slots, n_channels, n_bins)
-    free : (n_slots,)
-        Unused slots of histograms.
     last_level : (2, n_channels, FEATURE_BLOCK * MAX_BINS)
         Histograms of two siblings whose children are not split, of one block of features at a time.
-    active : (n_features,)
-        Features that the tree may use.
     block : (2, FEATURE_BLOCK or n_features)
         Features of a block, and the places of their bins in a histogram. All features are one block where
         rows are sparse.
     scan : Scan
     """
 
-    nodes: IntArray
-    splits: IntArray
-    order: IntArray
-    spare: IntArray
-    goes_left: Codes
     histograms: IntArray
-    free: IntArray
     last_level: IntArray
-    active: IntArray
     block: IntArray
     scan: Scan
 
 
-def allocate_tree(
-    max_leaves: int,
-    max_depth: int,
-    n_channels: int,
-    n_rows: int,
-    n_features: int,
-    n_bins: int,
-    is_sparse: bool,
-) -> Tree:
+def allocate_tree(max_leaves: int, n_rows: int) -> Tree:
     """Allocate a tree, whose memory is reused for all trees of all nodes."""
-    n_block = max(n_features, FEATURE_BLOCK + 1) if is_sparse else FEATURE_BLOCK
-    stored = max_leaves if max_depth > 9 else min(max_leaves, 2 ** max(max_depth - 2, 0))
     return Tree(
-        nodes=np.empty(2 * max_leaves, dtype=NODE),
-        splits=np.empty(max_leaves, dtype=np.intp),
+        nodes=np.empty(2 * max_leaves + 2, dtype=NODE),
         order=np.empty(n_rows + 1, dtype=np.uint32),
         spare=np.empty(n_rows + 1, dtype=np.uint32),
         goes_left=np.empty(n_rows, dtype=np.uint8),
+    )
+
+
+def allocate_search(
+    max_leaves: int, max_depth: int, n_channels: int, n_features: int, n_bins: int, is_sparse: bool
+) -> Search:
+    """Allocate the memory for splits of all trees of all nodes."""
+    n_block = max(n_features, FEATURE_BLOCK + 1) if is_sparse else FEATURE_BLOCK
+    stored = max_leaves if max_depth > 9 else min(max_leaves, 2 ** max(max_depth - 2, 0))
+    return Search(
         histograms=np.empty((stored + 2, n_channels, n_bins), dtype=np.int64),
-        free=np.empty(stored + 2, dtype=np.intp),
         last_level=np.empty((2, n_channels, FEATURE_BLOCK * MAX_BINS), dtype=np.int64),
-        active=np.empty(n_features, dtype=np.intp),
         block=np.empty((2, n_block), dtype=np.intp),
-        scan=Scan(np.empty((2, MAX_BINS), dtype=np.int64), np.empty((2, MAX_BINS))),
+        scan=allocate_scan(MAX_BINS),
     )

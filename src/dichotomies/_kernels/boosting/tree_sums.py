@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dichotomies._common.typing import FloatArray, IntArray
-from dichotomies._kernels.boosting.encoding import Encoder, encode_column
+from dichotomies._kernels.boosting.encoding import Encoder, encode_column, encode_values
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT
 from dichotomies._kernels.boosting.leaves import move_above, move_categories
 from dichotomies._kernels.compile import kernel
@@ -194,3 +194,34 @@ def link_splits(leaf: Any, split_offsets: IntArray, left: Any, right: Any) -> No
                     right[-1 - before] = s
             left[s], right[s] = -1 - number, -1 - (s - begin + 1)
             last[number], last[s - begin + 1] = s, -1 - s
+
+
+@sum_trees.plainly
+def sum_few_trees(
+    X: FloatArray,
+    forest: Forest,
+    memory: BlockMemory,  # noqa: ARG001 - not needed here
+    out: FloatArray,
+) -> None:
+    """Score rows without compiled code, all trees together, one split after another."""
+    encoder, begin, sizes = forest.encoder, forest.split_offsets[:-1], np.diff(forest.split_offsets)
+    codes = np.empty((len(forest.features), len(X)), dtype=np.uint8)
+    place = np.zeros((len(sizes), len(X)), dtype=np.intp)
+    for u, f in enumerate(forest.features):
+        edges = encoder.edges[encoder.offsets[u] : encoder.offsets[u + 1]]
+        codes[u] = encode_values(X[:, f], edges, encoder.is_categorical[u])
+    for s in range(sizes.max(initial=0)):
+        trees = np.flatnonzero(sizes > s)
+        split = begin[trees] + s
+        code, kind = codes[forest.column[split]], forest.kind[split][:, None]
+        moves = (code > forest.limit[split][:, None]) & ((kind != MISSING_LEFT) | (code != forest.missing[0]))
+        if (kind == CATEGORICAL).any():
+            words = forest.bits[forest.set_of_split[split][:, None], code >> 6]
+            moves = np.where(kind == CATEGORICAL, (words >> (code & 63)) & np.uint64(1) == 0, moves)
+        moves &= place[trees] == forest.leaf[split][:, None]
+        place[trees] += np.where(moves, s + 1 - place[trees], 0)
+    values = forest.value[(begin + np.arange(len(begin)))[:, None] + place]
+    for k in range(len(forest.base)):
+        own = values[forest.tree_offsets[k] : forest.tree_offsets[k + 1]]
+        total = own.cumsum(axis=0)[-1] if len(own) else 0.0  # in the order of the kernel
+        out[:, k] = forest.base[k] + forest.scale[k] * total

@@ -9,9 +9,10 @@ import numpy as np
 from dichotomies._kernels.boosting.adaboost import AdaBoosting, boost_ada_nodes
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL, Ensembles
 from dichotomies._kernels.boosting.gradient import boost_gradient_nodes
-from dichotomies._kernels.boosting.held_out import score_held_out
+from dichotomies._kernels.boosting.held_out import find_held_rows, score_held_out
 from dichotomies._kernels.boosting.room import Ranges, Room, allocate_room
 from dichotomies._kernels.boosting.sparse_rows import SparseBins
+from dichotomies._kernels.compile import is_small
 from dichotomies.learners.boosting.trees import BoostedTrees
 
 if TYPE_CHECKING:
@@ -47,25 +48,35 @@ def train_nodes(
     fold: IntArray | None = None,
     left_out: int = -1,
     with_losses: bool = False,
+    small: bool = False,
 ) -> tuple[BoostedTrees, HeldOut]:
     """Train some nodes on binned rows, leaving out a fold, whose rows are scored.
 
-    The trees lack the edges of the bins, see `BoostedTrees.joined`.
+    The trees lack the edges of the bins, see `BoostedTrees.joined`. If `small`, the interpreter runs the
+    kernels.
     """
     out, weight = _allocate(ranges, boosting, bool(bins.is_categorical.any())), _usual(weight)
     fold = np.zeros(len(weight), dtype=np.intp) if fold is None else fold
     room = _room(bins, ranges, boosting)
     if isinstance(boosting, AdaBoosting):
-        boost_ada_nodes(boosting, bins, weight, fold, left_out, ranges, room, out)
+        boost_ada_nodes.when(small)(boosting, bins, weight, fold, left_out, ranges, *room, out)
     else:
-        boost_gradient_nodes(boosting, bins, weight, fold, left_out, ranges, room, out)
+        boost_gradient_nodes.when(small)(boosting, bins, weight, fold, left_out, ranges, *room, out)
     n_pairs = int((ranges.end - ranges.begin).sum()) if left_out >= 0 else 0
     width = int(boosting.n_estimators.max(initial=0)) + 1 if with_losses else 0
     held = HeldOut(np.full(n_pairs, np.nan), np.empty((len(ranges.begin), width)))
     if left_out >= 0:
         codes, trees_of_codes = _codes_of_held_out(bins, fold == left_out, out)
-        score_held_out(codes, weight, fold, left_out, ranges, trees_of_codes, *held)
+        rows = find_held_rows(fold == left_out, ranges, codes.shape[1])
+        score_held_out.when(small)(codes, weight, rows, ranges, trees_of_codes, *held)
     return _packed(out), held
+
+
+def is_quick(n_rows: IntArray, n_features: int, boosting: AdaBoosting | GradientBoosting) -> bool:
+    """Test whether nodes with these numbers of rows are trained in a moment by the interpreter."""
+    of_split = 4e-5 * (n_features + 1)
+    seconds = boosting.n_estimators * (3e-6 * n_rows + of_split * np.minimum(boosting.max_leaves, n_rows))
+    return is_small(int(n_rows.max(initial=0)), float(seconds.sum()))
 
 
 def _packed(out: Ensembles) -> BoostedTrees:

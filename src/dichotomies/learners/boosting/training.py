@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dichotomies._common.parallel import Context, even_batches
-from dichotomies.learners.boosting.nodes import train_nodes
+from dichotomies.learners.boosting.nodes import is_quick, train_nodes
 from dichotomies.learners.boosting.trees import BoostedTrees
 
 if TYPE_CHECKING:
@@ -102,12 +102,13 @@ def _train(
     batches = even_batches(sizes, context.n_jobs)
     work = [(batch, excluded) for excluded in left_out for batch in batches]
     is_categorical = rows.unsorted.is_categorical
-    n_trees = estimator.boosting_parameters(sizes.astype(np.float64), is_categorical).n_estimators
-    of_node = _SECONDS * len(is_categorical) * n_trees * sizes
+    boosting = estimator.boosting_parameters(sizes.astype(np.float64), is_categorical)
+    small = is_quick(sizes, len(is_categorical), boosting)
+    of_node = _SECONDS * len(is_categorical) * boosting.n_estimators * sizes
     seconds = [float(of_node[batch.start : batch.stop].sum()) for batch, _ in work]
     models = "" if len(left_out) == 1 else f" of {len(left_out)} models"
     done = context.map(
-        _train_batch, (estimator, rows), work, seconds, work=f"training {len(sizes)} nodes{models}"
+        _train_batch, (estimator, rows, small), work, seconds, work=f"training {len(sizes)} nodes{models}"
     )
     by_model = [done[i : i + len(batches)] for i in range(0, len(done), len(batches))]
     trained = [BoostedTrees.joined(rows.binning, [trees for trees, _ in each]) for each in by_model]
@@ -115,17 +116,17 @@ def _train(
 
 
 def _train_batch(
-    shared: tuple[HistBoostClassifier, SortedRows], nodes: range, excluded: int
+    shared: tuple[HistBoostClassifier, SortedRows, bool], nodes: range, excluded: int
 ) -> tuple[BoostedTrees, HeldOut]:
     """Train some nodes without the rows of a fold."""
-    estimator, rows = shared
+    estimator, rows, small = shared
     mine = rows.ranges.take(slice(nodes.start, nodes.stop))
     is_used = True if rows.fold is None else rows.fold != excluded
     # a row of weight 2 counts as two
     before = np.concatenate([[0], np.cumsum(np.where(is_used, np.minimum(rows.weight, _MOST), 0))])
     n_rows = before[mine.end] - before[mine.begin]
     boosting = estimator.boosting_parameters(n_rows, rows.bins.is_categorical)
-    given = rows.weight, rows.fold, excluded, estimator.stops_early
+    given = rows.weight, rows.fold, excluded, estimator.stops_early, small
     return train_nodes(rows.bins, mine, boosting, *given)
 
 

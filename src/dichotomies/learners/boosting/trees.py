@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 #: Memory for dense rows of a sparse matrix, in bytes.
 _BLOCK_BYTES = 2**24
 
+#: Splits up to which rows may be scored without compiled code: models with more were trained by kernels.
+_FEW_SPLITS = 2_000
+
 
 @savable(
     "boosted-trees",
@@ -174,8 +177,17 @@ class BoostedTrees:
         """Log-odds of going left for each row at each node."""
         out = np.empty((X.shape[0], len(self.base)))
         for rows, block, forest in self._blocks(X):
-            sum_trees(block, forest, allocate_block(block, forest), out[rows])
+            sum_trees.when(self._is_small(len(block)))(
+                block, forest, allocate_block(block, forest), out[rows]
+            )
         return out
+
+    def _is_small(self, n_rows: int) -> bool:
+        """Test whether rows are scored in a moment without compiled code, which takes codes of one byte."""
+        n_splits, most = len(self.column), int(np.diff(self.split_offsets).max(initial=0))
+        seconds = 1e-4 + 2e-5 * (len(self.features) + most) + 2e-8 * n_splits * n_rows
+        is_plain = n_splits <= _FEW_SPLITS and self.limit.dtype == np.uint8
+        return is_plain and is_small(n_rows, seconds, is_answer=True)
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
