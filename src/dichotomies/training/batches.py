@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.parallel import row_slices
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer, some_nodes
 from dichotomies.rows import NodeTask, Rows
+from dichotomies.training.calibration_file import fit_filed, most_rows
 from dichotomies.training.class_totals import with_totals
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, fit_external, given, settled
@@ -59,16 +61,10 @@ def planned(plan: Plan) -> Plan:
 
 
 def rows_in_memory(max_memory: int, rows: Rows) -> int:
-    """Number of rows like those of a batch that may be calibrated on, with copies of them."""
+    """Number of rows like those of a batch that may be held, with copies of them and of their scores."""
     X = rows.X
     n_bytes = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
-    within = _rows_within(max_memory, n_bytes / len(rows))
-    return min(within, _calibration_rows(max_memory, rows.n_classes))
-
-
-def _calibration_rows(max_memory: int, n_classes: int) -> int:
-    """Number of rows whose class probabilities may be in memory at a time, with copies of them."""
-    return max(1_000, int(max_memory / (_COPIES * 4 * n_classes)))
+    return _rows_within(max_memory, n_bytes / len(rows) + 4 * rows.n_classes)
 
 
 def _rows_within(max_memory: int, row_bytes: float) -> int:
@@ -119,17 +115,27 @@ class SpilledTraining:
         model = FittedForest(forest, scorer, plan.pooling)
         if not plan.calibrates_outside:
             return Trained(model, given(plan))
+        if plan.member_calibration is None:
+            return Trained(*fit_filed(plan, model, given(plan), self._parts(held), self.spilled.folder))
         rows = self.spilled.rows(np.arange(len(held)), held)
         unseen = [Unseen(np.arange(len(rows)), model, rows.X)]
-        fitted = fit_external(plan, model, rows, unseen)
-        return Trained(*settled(plan, fitted, given(plan), len(rows)))
+        return Trained(*settled(plan, fit_external(plan, model, rows, unseen), given(plan), len(rows)))
+
+    def _parts(self, held: Sequence[IntArray]) -> Iterator[Rows]:
+        """Rows held out, as many at a time as fit into memory."""
+        code, place = np.repeat(np.arange(len(held)), [len(each) for each in held]), np.concatenate(held)
+        for rows in row_slices(len(code), self.most):
+            codes, first = np.unique(code[rows], return_index=True)
+            yield self.spilled.rows(codes, np.split(place[rows], first[1:]))
 
     def _held_out(self) -> list[IntArray]:
         """Rows of each class to calibrate on; none of a class with few."""
         size = self.counts.size
         if not self.plan.calibrates_outside:
             return [np.empty(0, dtype=np.intp)] * len(size)
-        most = min(self.most, _calibration_rows(self.max_memory, len(size)))
+        most = most_rows(self.plan, self.max_memory, len(size))
+        if self.plan.member_calibration is not None:
+            most = min(most, self.most)
         share = min(_HELD_OUT, most / max(1, size.sum()))
         taken = np.where(size >= _FEWEST_ROWS, np.ceil(share * size), 0).astype(np.intp)
         return [_drawn(n, m, self.context.rng) for n, m in zip(size.tolist(), taken.tolist(), strict=True)]
