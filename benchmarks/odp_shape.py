@@ -166,7 +166,11 @@ def main() -> None:
         for title, case in cases.items():
             if title not in store and not options.stored:
                 store.keep(title, _row(*case, 1.0))
-        rows = [store[title] for title in sorted(cases, key=lambda title: title.split(",")[0], reverse=True) if title in store]
+        rows = [
+            store[title]
+            for title in sorted(cases, key=lambda title: title.split(",")[0], reverse=True)
+            if title in store
+        ]
     header = ["shape", "learner", "non-zeros", "memory before", "memory at most", "one pass", "fit"]
     text = TEXT.format(limit=_LIMIT // 60)
     report("odp_shape", text, [*header, "predict_proba of 1,000 rows"], rows, save=options.save)

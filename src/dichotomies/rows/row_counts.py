@@ -80,7 +80,10 @@ class RowCounts:
         n_values = np.diff(rows.X.indptr) if is_sparse else np.zeros(len(rows), dtype=np.intp)
         offsets = np.concatenate([[0], np.cumsum(rows.class_size)])
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
-        total = csr_array((weight[rows.by_class], rows.by_class, offsets), shape=(rows.n_classes, len(rows))) @ rows.X
+        total = (
+            csr_array((weight[rows.by_class], rows.by_class, offsets), shape=(rows.n_classes, len(rows)))
+            @ rows.X
+        )
         return cls(
             rows.classes,
             rows.class_size,

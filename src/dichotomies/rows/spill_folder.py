@@ -95,6 +95,7 @@ class SpillFolder:
         for name in (
             _MANIFEST,
             _COUNTS,
+            "bins.npz",
             *(f"{each}.bin" for each in ("values", "indices", "lengths", "weight", "log_proba")),
         ):
             (self.path / name).unlink(missing_ok=True)

@@ -20,10 +20,10 @@ from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, fit_external, given, settled
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.partial_fitting import is_naive_bayes
-from dichotomies.training.train import Trained, grow
+from dichotomies.training.train import Trained, grow, train
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import IntArray
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Bytes of memory per byte of the rows that are trained on at a time, for the copies that learners make.
 _COPIES = 8
+#: Bytes of a row beside its features, for its number, class, weight and fold.
+_ROW_BYTES = 16
 #: Share of the rows that external calibrators are fitted to, and that nodes are not trained on.
 _HELD_OUT = 0.1
 #: Rows a class must have for some of them to be held out.
@@ -89,7 +91,23 @@ class SpilledTraining:
     @cached_property
     def most(self) -> int:
         """Number of rows that are trained on at a time."""
-        return _rows_within(self.max_memory, self.counts.row_bytes)
+        return _rows_within(self.max_memory, _ROW_BYTES + self.counts.row_bytes)
+
+    @cached_property
+    def most_values(self) -> int:
+        """Number of rows whose values, eight bytes each, and class probabilities may be held at a time."""
+        n_values = max(1.0, self.counts.n_values.sum() / max(1, self.counts.size.sum()))
+        row_bytes = 12 * n_values if self.counts.is_sparse else 8 * self.counts.n_features
+        return min(self.most, _rows_within(self.max_memory, row_bytes + len(self.counts.classes)))
+
+    @property
+    def is_small(self) -> bool:
+        """True if all rows can be trained on at a time."""
+        return bool(self.counts.size.sum() <= self.most_values)
+
+    def _everything(self) -> tuple[IntArray, list[IntArray]]:
+        """Classes, and the numbers of their rows."""
+        return np.arange(len(self.counts.size)), [np.arange(n) for n in self.counts.size]
 
     @property
     def counts(self) -> RowCounts:
@@ -101,11 +119,13 @@ class SpilledTraining:
         plan = self.plan
         held = self._held_out()
         forest = self._grown(held)
+        if self.is_small:
+            return train(plan, forest, self.spilled.rows(*self._everything()), self.context)
         parts: list[tuple[Scorer, int]] = []
         places: list[IntArray] = []
         tasks = [task for t in range(len(forest.trees)) for task in self._tasks(forest, t)]
         for i, (tree, place, nodes, codes) in enumerate(tasks):
-            rows = self._rows(codes, held)
+            rows = self._rows(self.spilled.training_rows, codes, held, self.most)
             titled = self.context.titled(f"part {i + 1} of {len(tasks)}: ", i, len(tasks))
             parts.append((self._trained(NodeTask(rows, tree, nodes), titled), len(nodes)))
             places.append(place[nodes])
@@ -124,35 +144,35 @@ class SpilledTraining:
     def _parts(self, held: Sequence[IntArray]) -> Iterator[Rows]:
         """Rows held out, as many at a time as fit into memory."""
         code, place = np.repeat(np.arange(len(held)), [len(each) for each in held]), np.concatenate(held)
-        for rows in row_slices(len(code), self.most):
+        for rows in row_slices(len(code), self.most_values):
             codes, first = np.unique(code[rows], return_index=True)
             yield self.spilled.rows(codes, np.split(place[rows], first[1:]))
 
     def _held_out(self) -> list[IntArray]:
         """Rows of each class to calibrate on; none of a class with few."""
         size = self.counts.size
-        if not self.plan.calibrates_outside:
+        if self.is_small or not self.plan.calibrates_outside:
             return [np.empty(0, dtype=np.intp)] * len(size)
         most = most_rows(self.plan, self.max_memory, len(size))
         if self.plan.member_calibration is not None:
-            most = min(most, self.most)
+            most = min(most, self.most_values)
         share = min(_HELD_OUT, most / max(1, size.sum()))
         taken = np.where(size >= _FEWEST_ROWS, np.ceil(share * size), 0).astype(np.intp)
         return [_drawn(n, m, self.context.rng) for n, m in zip(size.tolist(), taken.tolist(), strict=True)]
 
-    def _rows(self, codes: IntArray, held: Sequence[IntArray]) -> Rows:
+    def _rows(self, read: Callable[..., Rows], codes: IntArray, held: Sequence[IntArray], most: int) -> Rows:
         """Rows of some classes, without those held out; a stratified sample if they are too many.
 
         Rows of a sample are weighted so that each class weighs as much as without sampling, if the base
         learner takes weights.
         """
         size = np.array([self.counts.size[code] - len(held[code]) for code in codes])
-        share = min(1.0, self.most / max(1, size.sum()))
+        share = min(1.0, most / max(1, size.sum()))
         places = []
         for code, n in zip(codes.tolist(), size.tolist(), strict=True):
             free = np.delete(np.arange(self.counts.size[code]), held[code])
             places.append(free if share == 1 else free[_drawn(n, max(1, round(share * n)), self.context.rng)])
-        rows = self.spilled.rows(codes, places)
+        rows = read(codes, places)
         if share == 1.0 or not self.plan.learner.takes_weight:
             return rows
         factor = np.ones(rows.n_classes)
@@ -162,7 +182,8 @@ class SpilledTraining:
 
     def _grown(self, held: Sequence[IntArray]) -> Forest:
         """Grow the trees on a sample of the rows, with the exact sums of the classes."""
-        rows = with_totals(self._rows(np.arange(len(held)), held), self.counts)
+        sample = self._rows(self.spilled.rows, np.arange(len(held)), held, self.most_values)
+        rows = with_totals(sample, self.counts)
         return grow(self.plan, rows, LearnerJudge(self.plan, rows), self.context.rng)
 
     def _tasks(self, forest: Forest, t: int) -> Iterator[tuple[ClassTree, IntArray, IntArray, IntArray]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def fit_filed(
     rows = Rows(None, np.concatenate(codes), model.tree.classes, np.concatenate(weights))
     calibrator = None
     if len(rows):
-        log_proba = np.memmap(path, np.float32, "r", shape=(len(rows), model.n_classes))
+        log_proba: Any = np.memmap(path, np.float32, "r", shape=(len(rows), model.n_classes))
         calibrator = fit_calibrator(plan.external_calibration, rows, log_proba)
     path.unlink()
     return settled(plan, replace(model, external=calibrator), calibration, len(rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, diags_array
 from dichotomies.structures.class_points import CLASS_TOTALS, WITHIN_COVARIANCE
 
 if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.rows import Rows
     from dichotomies.rows.row_counts import RowCounts
 
@@ -27,7 +27,7 @@ def with_totals(rows: Rows, counts: RowCounts) -> Rows:
     every = counts.size if counts.weight is None else counts.weight
     share = np.divide(rows.class_weight, every, out=np.zeros(len(every)), where=every > 0)
     totals = diags_array(share, format="csr") @ counts.totals
-    known = {} if counts.scatter is None else {WITHIN_COVARIANCE: _within(counts, every)}
+    known: dict[Any, Any] = {} if counts.scatter is None else {WITHIN_COVARIANCE: _within(counts, every)}
     if counts.is_sparse:
         rows.memo.update(known | {CLASS_TOTALS: totals})
         return rows
@@ -39,7 +39,7 @@ def with_totals(rows: Rows, counts: RowCounts) -> Rows:
     return replace(rows, base=rows.X + apart.astype(rows.X.dtype)[rows.codes], index=None, memo=known)
 
 
-def _within(counts: RowCounts, every: FloatArray) -> FloatArray:
+def _within(counts: RowCounts, every: IntArray | FloatArray) -> FloatArray:
     """Covariance of the features within classes; `every` is the weight of each class."""
     assert counts.scatter is not None
     totals = counts.totals.toarray() if counts.is_sparse else counts.totals

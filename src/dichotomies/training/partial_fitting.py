@@ -122,7 +122,7 @@ def learn_batches(
 
 
 def _calibrates_on_one_fold(plan: Plan) -> bool:
-    """True if nodes can be trained, and calibrated on folds, without one fold, for class probabilities only."""
+    """True if one fold can be left for the external calibration, and nodes calibrated on the others."""
     is_one = plan.external_calibration is not None and plan.member_calibration is None
     has_folds = plan.uses_folds and (plan.internal_calibration is None or plan.cv > 2)
     return is_one and has_folds and not plan.prediction_sets
@@ -146,10 +146,11 @@ def _without_first_fold(
     """A model without external calibration, and without the rows of the first fold."""
     plan = replace(plan, external_calibration=None, cv=statistics.n_folds - 1)
     rows = kept.rows(forest.trees[0].classes, statistics.n_features)
-    assert rows.fold is not None
-    rows = rows.take(np.flatnonzero(rows.fold > 0))
+    assert kept.fold is not None
+    taken = np.flatnonzero(kept.fold > 0)
+    rows, fold = rows.take(taken), kept.fold[taken] - 1
     if plan.uses_folds:
-        rows = replace(rows, fold=rows.fold - 1)
+        rows = replace(rows, fold=fold)
         known = statistics.of_folds(range(1, statistics.n_folds))
     else:
         rows = replace(rows, fold=None)
