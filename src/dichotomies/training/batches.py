@@ -190,14 +190,13 @@ class SpilledTraining:
         """Nodes of a tree to train together, with the place of each among all and the classes they need.
 
         Nodes whose rows fit into memory are trained on all of them, subtree by subtree, several small ones
-        together; the nodes above on a sample.
+        together; the nodes above one by one, each on a sample of its own rows.
         """
         tree, wanted = forest.trees[t], forest.new_nodes(t)
         rows = np.concatenate([[0], np.cumsum(self.counts.size[tree.leaf_order])])
         size = rows[tree.stop] - rows[tree.start]
-        large = wanted[size[wanted] > self.most]
-        if len(large):
-            yield tree, forest.place[t], large, np.arange(tree.n_classes)
+        for k in wanted[size[wanted] > self.most]:
+            yield tree, forest.place[t], np.array([k]), tree.leaf_order[tree.start[k] : tree.stop[k]]
         is_root = (size <= self.most) & ((tree.parent < 0) | (size[tree.parent] > self.most))
         roots = np.flatnonzero(is_root)
         roots = roots[np.argsort(tree.start[roots])]
