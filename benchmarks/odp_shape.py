@@ -36,12 +36,11 @@ classes, about 180 different words a row; counts are Poisson's, the rates of a c
 log-normal factors. Rows of logistic regression have logarithms of counts and unit length.
 
 Platt scaling at the nodes and vector scaling behind them, both cross-fitted; the structure and the number of
-folds are the defaults. Boosting, of 10 trees of 16 leaves a node, is measured on a quarter of the rows, of the
-classes and, of ODP-5K, of the words. Every fit runs in a process of its own,
-on one thread. *Memory* is the largest resident size of the process, before the fit (data and libraries) and
-in the end. *Time* is processor time, divided by that of one pass over the data: a product of its transpose
-with a matrix of sixteen columns by scipy. A fit that took {limit} minutes was ended, and shows what it had
-used by then.
+folds are the defaults. Boosting, of 10 trees of 16 leaves a node, is measured on a quarter of the rows, of
+the classes and, of ODP-5K, of the words. Every fit runs in a process of its own, on one thread. *Memory* is
+the largest resident size of the process, before the fit (data and libraries) and in the end. *Time* is
+processor time, divided by that of one pass over the data: a product of its transpose with a matrix of sixteen
+columns by scipy. A fit that took {limit} minutes would be ended, and show what it had used by then.
 """
 
 _LIMIT = 25 * 60
