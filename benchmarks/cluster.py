@@ -164,12 +164,13 @@ def measured(engine: str, estimator: Any, X: Any, y: Any) -> dict[str, Any]:
         found |= {"processors": median(there), "local": median(here)}
         found["equal"] = bool((model.predict_log_proba(probe) == expected).all())
         with parallel_config(**config):
-            found["killed"] = _with_a_killed_worker(lambda: model.fit(X, y), config, probe, expected)
             if engine == "dask" and isinstance(estimator, DecisionTreeClassifier):
                 before = _bytes_sent(config)
                 with patch.object(parallel, "active", lambda _: None):
                     model.fit(X, y)
                 found["joblib"] = _bytes_sent(config) - before
+            # last, because a worker that is started in place of the killed one counts no bytes
+            found["killed"] = _with_a_killed_worker(lambda: model.fit(X, y), config, probe, expected)
     return found
 
 
