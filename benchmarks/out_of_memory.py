@@ -36,12 +36,12 @@ fit with it. The limit is what the process has after a small fit, libraries and 
 largest `VmData`, looked at 20 times a second. Time is processor time, as a multiple of one pass over the file
 that sums the rows of each class.
 
-The NLL on test rows is compared with a fit in memory on one row in {part}, with as much less `max_memory`, so
-that as many nodes are trained on samples, and with the same tree. Vector scaling in all, in memory
+The NLL on test rows is compared with that of a fit in memory, in a process without limit, to the rows of the
+smaller file, which are the first of the larger one. Trees of 2-means and vector scaling in all; in memory,
 cross-fitted on three folds. The rows are generated: classes in groups of ten, features with noise.
 """
 
-_FEATURES, _CLASSES, _BATCH, _TEST_ROWS, _PART = 64, 200, 16_384, 20_000, 20
+_FEATURES, _CLASSES, _BATCH, _TEST_ROWS = 64, 200, 16_384, 20_000
 #: Memory beyond what libraries take, what of it is for rows, in MiB, and how much larger the file is.
 _ROOM, _BUDGET, _TIMES = 48, 16, 10
 LEARNERS: dict[str, Callable[[], Any]] = {
@@ -114,17 +114,17 @@ class _Peak:
 
 
 def _fitted(learner: str, folder: Path, n: int, budget: int) -> dict[str, Any]:
-    """Fit in this process; return the classifier's NLL on test rows, seconds, peak memory and tree."""
+    """Fit in this process; return the classifier's NLL on test rows, seconds and peak memory."""
     clf, begun = _classifier(learner).set_params(max_memory=budget), process_time()
     with _Peak() as peak:
         clf.fit_batches(lambda: _batches(folder, n), spill=folder / "spill")
     clf.set_params(max_memory=None)
-    return {"nll": _nll(clf), "seconds": process_time() - begun, "peak": peak.most, "tree": clf.tree_}
+    return {"nll": _nll(clf), "seconds": process_time() - begun, "peak": peak.most}
 
 
-def _classifier(learner: str, structure: Any = "2-means") -> Any:
+def _classifier(learner: str) -> Any:
     calibration: dict[str, Any] = {"internal_calibration": None, "external_calibration": "vector"}
-    return NestedDichotomyClassifier(LEARNERS[learner](), structure, random_state=0, **calibration)
+    return NestedDichotomyClassifier(LEARNERS[learner](), "2-means", random_state=0, **calibration)
 
 
 def _nll(clf: Any) -> float:
@@ -132,29 +132,36 @@ def _nll(clf: Any) -> float:
     return float(-clf.predict_log_proba(X)[np.arange(len(y)), np.searchsorted(clf.classes_, y)].mean())
 
 
-def _in_memory(learner: str, folder: Path, n: int, tree: Any) -> float:
-    X, y = (np.concatenate(each) for each in zip(*_batches(folder, n), strict=True))
-    return _nll(_classifier(learner, tree).fit(X, y))
+def _in_memory(learner: str) -> float:
+    """NLL of a fit in memory to the rows of the smaller file."""
+    n = _TIMES * _ROOM * 2**20 // (4 * _FEATURES)
+    X, y = np.empty((n, _FEATURES), dtype=np.float32), np.empty(n, dtype=np.intp)
+    for i, begin in enumerate(range(0, n, _BATCH)):
+        end = min(begin + _BATCH, n)
+        X[begin:end], y[begin:end] = _rows(end - begin, i + 1)
+    return _nll(_classifier(learner).fit(X, y))
 
 
-def _limited(learner: str, whole: bool) -> dict[str, Any]:
-    """Fit in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.out_of_memory", "--child", learner, "whole" if whole else ""]
+def _in_process(*what: str) -> Any:
+    """Answer of a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.out_of_memory", "--child", *what]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{learner}: {done.stderr[-2000:]}")
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+        raise RuntimeError(f"{what}: {done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def _child(learner: str, whole: str) -> None:
+def _child(learner: str, kind: str) -> None:
     """Entry of the process: warm up, limit the memory, fit to a file that is too large for it."""
+    if kind == "in memory":
+        print(json.dumps(_in_memory(learner)))
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _write(folder, 4 * _BATCH)
         _fitted(learner, folder, 4 * _BATCH, _BUDGET * 2**20)
         limit = _data() + _ROOM
-        n = _TIMES * (limit if whole else _ROOM) * 2**20 // (4 * _FEATURES)
+        n = _TIMES * (limit if kind == "whole" else _ROOM) * 2**20 // (4 * _FEATURES)
         _write(folder, n)
         resource.setrlimit(resource.RLIMIT_DATA, (limit * 2**20, limit * 2**20))
         found = _fitted(learner, folder, n, _BUDGET * 2**20)
@@ -163,35 +170,33 @@ def _child(learner: str, whole: str) -> None:
     print(json.dumps(kept | {"limit": limit, "rows": n, "passes": found["seconds"] / one_pass}))
 
 
-def _row(learner: str, whole: bool) -> list[str]:
-    large = _limited(learner, whole)
-    n = large["rows"] // _PART
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        _write(folder, n)
-        small = _fitted(learner, folder, n, _BUDGET * 2**20 // _PART)
-        in_memory = _in_memory(learner, folder, n, small["tree"])
-    size = 4 * _FEATURES * large["rows"] / 2**20
-    row = [learner, f"{large['rows']:,}", f"{size:.0f} MiB", f"{large['limit']} MiB", f"{large['peak']} MiB"]
-    row += [f"{large['passes']:.0f}", f"{large['nll']:.3f}", f"{small['nll']:.3f}", f"{in_memory:.3f}"]
-    return row
+def _row(learner: str, kind: str) -> list[str]:
+    if kind == "in memory":
+        return [f"{_in_process(learner, kind):.3f}"]
+    found = _in_process(learner, kind)
+    size = 4 * _FEATURES * found["rows"] / 2**20
+    row = [learner, f"{found['rows']:,}", f"{size:.0f} MiB", f"{found['limit']} MiB", f"{found['peak']} MiB"]
+    return [*row, f"{found['passes']:.0f}", f"{found['nll']:.3f}"]
 
 
 def main() -> None:
     if sys.argv[1:2] == ["--child"]:
         _child(*sys.argv[2:])
         return
-    whole = "make the file ten times as large as the whole limit"
+    whole = "also make files ten times as large as the whole limit"
     options = arguments(__doc__, whole=whole, stored="measure nothing, show what is stored")
     store = Store("out_of_memory")
-    for learner in LEARNERS:
-        title = f"{learner}, whole" if options.whole else learner
-        if title not in store and not options.stored:
-            store.keep(title, _row(learner, options.whole))
+    for kind in ("room", "in memory", *(["whole"] if options.whole else [])):
+        for learner in LEARNERS:
+            title = f"{learner}, {kind}"
+            if title not in store and not options.stored:
+                store.keep(title, _row(learner, kind))
+    titles = [f"{learner}, {kind}" for kind in ("room", "whole") for learner in LEARNERS]
+    in_memory = {learner: store.get(f"{learner}, in memory", [""]) for learner in LEARNERS}
+    rows = [[*store[title], *in_memory[store[title][0]]] for title in titles if title in store]
     numbers = {"room": _ROOM, "times": _TIMES, "features": _FEATURES, "classes": _CLASSES}
-    text = TEXT.format(**numbers, budget=_BUDGET, part=_PART)
-    header = ["learner", "rows", "file", "limit", "peak", "time, in passes", "NLL", "NLL of a part"]
-    report("out_of_memory", text, [*header, "of it in memory"], list(store.values()), save=options.save)
+    header = ["learner", "rows", "file", "limit", "peak", "time, in passes", "NLL", "NLL in memory"]
+    report("out_of_memory", TEXT.format(**numbers, budget=_BUDGET), header, rows, save=options.save)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dichotomies
 from dichotomies import HistGradientBoostClassifier, NestedDichotomyClassifier, NestedDichotomyEnsemble
+from dichotomies.learners import choose
 from dichotomies.rows import Rows
 from dichotomies.rows.row_counts import RowCounts
 from dichotomies.rows.spilled import SpilledRows
+from dichotomies.training.binned_rows import BinnedRows, RowSample, save_binning
 from tests.slow import slow
 
 PLAIN = {"internal_calibration": None, "external_calibration": None, "random_state": 0}
@@ -94,6 +96,81 @@ def test_calibrated_models_are_nearly_as_good_as_in_memory(kind, params, estimat
     np.testing.assert_array_equal(dichotomies.load(tmp_path / "model").predict(X_test), clf.predict(X_test))
 
 
+@pytest.mark.parametrize(("form", "row_bytes"), [(np.asarray, 56), (csr_array, 224)])
+@pytest.mark.parametrize("early_stopping", [False, *slow(True)])
+def test_boosted_trees_are_those_in_memory_of_the_same_bins(form, row_bytes, early_stopping):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 10, 2_100)
+    X = rng.integers(0, 3, (len(y), 40)) + 1.0 * (y[:, None] % np.arange(2, 42) == 0)
+    if form is np.asarray:
+        X[::7, 3], X[:, 5] = np.nan, np.nan
+    order = np.argsort(y, kind="stable")
+    estimator = HistGradientBoostClassifier(5, early_stopping=early_stopping)
+    # all bins fit into memory at a time, all values do not
+    clf = NestedDichotomyClassifier(estimator, "class-balanced", max_memory=8 * row_bytes * len(y), **PLAIN)
+    clf.fit_batches(_batches(X, y, form=form))
+    whole = NestedDichotomyClassifier(estimator, clf.tree_, **PLAIN).fit(form(X[order]), y[order])
+    np.testing.assert_array_equal(clf.model_.scorer.log_odds(form(X)), whole.model_.scorer.log_odds(form(X)))
+
+
+def test_rows_of_boosted_trees_are_spilled_as_bytes_and_read_as_values_of_the_same_bins(rows, tmp_path):
+    learner = choose(HistGradientBoostClassifier(max_bins=4, categorical_features=[3]))
+    X, y = rows[0].copy(), rows[1]
+    X[::5, 2], X[:, 5] = np.nan, np.nan
+    for form in (np.asarray, csr_array):
+        batches = [
+            Rows(form(a), np.unique(b, return_inverse=True)[1], np.unique(b)) for a, b in _batches(X, y)()
+        ]
+        sample = RowSample(2**30, np.random.RandomState(0))
+        counts = RowCounts.of(sample.of(batches))
+        save_binning(sample.binning(learner, None), tmp_path)
+        spilled = BinnedRows.of(tmp_path, counts, learner)
+        spilled.write(batches)
+        assert (tmp_path / "values.bin").stat().st_size == (X.size if form is np.asarray else form(X).nnz)
+        places = [np.arange(size) for size in counts.size]
+        read = spilled.rows(np.arange(10), places).X
+        every = form(X[np.argsort(y, kind="stable")])
+        bins = [spilled.binning.encode(each, np.arange(len(y))) for each in (read, every)]
+        np.testing.assert_array_equal(bins[0].codes, bins[1].codes)
+
+
+def test_a_sample_for_bins_is_bounded_and_of_all_batches(rows):
+    X, y = np.arange(20_000.0)[:, None], np.arange(20_000) % 2
+    batches = [Rows(a, b, np.array([0, 1])) for a, b in _batches(X, y)()]
+    sample = RowSample(8 * 2_000, np.random.RandomState(0))
+    assert sum(map(len, sample.of(batches))) == 20_000
+    binning = sample.binning(choose(HistGradientBoostClassifier(max_bins=100)), None)
+    np.testing.assert_allclose(binning.edges, np.linspace(0, 20_000, 101)[1:-1], atol=1_000)
+
+
+def test_trees_are_those_in_memory_though_grown_on_a_sample(digits):
+    X, y = np.concatenate([digits[0][:, 20:44]] * 3), np.concatenate([digits[1]] * 3)
+    whole = NestedDichotomyClassifier(GaussianNB(var_smoothing=0.1), "2-means", **PLAIN).fit(X, y)
+    for estimator in (GaussianNB(var_smoothing=0.1), LogisticRegression()):
+        for form in (np.asarray, csr_array)[: 1 if isinstance(estimator, GaussianNB) else 2]:
+            clf = NestedDichotomyClassifier(estimator, "2-means", max_memory=1, **PLAIN)
+            clf.fit_batches(_batches(X, y, form=form))
+            assert clf.tree_ == whole.tree_
+
+
+@pytest.mark.parametrize(
+    ("estimator", "max_memory"), [(GaussianNB(var_smoothing=0.1), 1), (LogisticRegression(), 8 * 528 * 4_800)]
+)
+@pytest.mark.parametrize("internal", [None, "platt"])
+def test_models_calibrated_on_rows_in_a_file_are_as_good_as_in_memory(
+    estimator, max_memory, internal, digits
+):
+    X, y = np.concatenate([digits[0]] * 4), np.concatenate([digits[1]] * 4)
+    X = X + 0.3 * np.random.default_rng(0).standard_normal(X.shape)
+    given = {"internal_calibration": internal, "external_calibration": "vector", "random_state": 0}
+    clf = NestedDichotomyClassifier(estimator, "2-means", max_memory=max_memory, **given)
+    clf.fit_batches(_batches(X[:5_000], y[:5_000])).set_params(max_memory=None)
+    whole = NestedDichotomyClassifier(estimator, clf.tree_, **given).fit(X[:5_000], y[:5_000])
+    of = np.arange(len(y) - 5_000), y[5_000:]
+    nll = [-each.predict_log_proba(X[5_000:])[of].mean() for each in (clf, whole)]
+    assert nll[0] < 1.05 * nll[1]
+
+
 def test_weights_count_as_rows(rows):
     X, y = rows
     twice = np.random.default_rng(0).integers(1, 3, len(y))
@@ -137,7 +214,8 @@ def test_spilled_rows_are_those_of_the_batches_by_class(rows, tmp_path):
         np.testing.assert_array_equal(counts.size, np.bincount(y))
         totals = counts.totals if form is np.asarray else counts.totals.toarray()
         np.testing.assert_allclose(totals, [X[y == c].sum(axis=0) for c in range(10)])
-        spilled = SpilledRows.write(tmp_path, counts, batches)
+        spilled = SpilledRows(tmp_path, counts)
+        spilled.write(batches)
         taken = spilled.rows(np.array([7, 2]), [np.array([0, 3]), np.array([5])])
         expected = np.concatenate([X[y == 7][[0, 3]], X[y == 2][[5]]])
         np.testing.assert_array_equal(taken.X if form is np.asarray else taken.X.toarray(), expected)

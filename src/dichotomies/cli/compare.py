@@ -10,10 +10,9 @@ from dichotomies._common.progress import Bar, Progress
 from dichotomies.cli import options
 from dichotomies.cli.cross_validation import METRICS, Maker, Scores, folds_of, score, warm_up
 from dichotomies.cli.failures import in_a_sentence, sentence
-from dichotomies.cli.inputs import label_of
 from dichotomies.cli.printing import plural, print_json, print_table
 from dichotomies.cli.references import references as references_of
-from dichotomies.cli.roles import expected_seconds, toml_of, training_columns
+from dichotomies.cli.roles import ColumnOptions, expected_seconds, reads_columns, toml_of
 from dichotomies.cli.settings import Settings, SettingsError, check_name, pairs_of
 from dichotomies.cli.source import Source, reads_a_file
 
@@ -25,8 +24,10 @@ EXAMPLE = (
 
 @in_a_sentence
 @reads_a_file
+@reads_columns
 def compare(
     source: Source,
+    columns: ColumnOptions,
     config: Annotated[
         list[str] | None,
         typer.Option(
@@ -44,16 +45,6 @@ def compare(
             help="Flat classifiers to compare with; 'auto' leaves out slow ones if there are many classes.",
         ),
     ] = "auto",
-    label: options.Label = None,
-    text: options.Text = None,
-    ngrams: options.NGrams = "word",
-    categorical: options.Categorical = None,
-    numeric: options.Numeric = None,
-    date: options.Date = None,
-    ignore: options.Ignore = None,
-    columns: options.ColumnsFile = None,
-    scale: options.Scale = None,
-    weight: options.Weight = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of cross-validation.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the folds.")] = 0,
     jobs: options.Jobs = None,
@@ -70,25 +61,14 @@ def compare(
     configs = configurations(config or _DEFAULT)
     check_name("choice of references", references, ["auto", "all", "none"])
     file = source.opened()
-    name = label_of(file, label)
-    roles = {"text": text, "categorical": categorical, "numeric": numeric, "date": date, "ignore": ignore}
     with Bar.over("reading", expected_seconds(source.path), shown=not quiet, patience=1.0):
-        wanted = training_columns(
-            file,
-            name,
-            [*configs.values()],
-            columns_file=columns,
-            weight=weight,
-            first_id=source.first_id,
-            n_features=n_features,
-            **roles,
-        )
+        wanted = columns.of(file, [*configs.values()], first_id=source.first_id, n_features=n_features)
         table = file.read(wanted)
     parts = folds_of(table.labels, folds, seed)
     n_folds = int(parts.max()) + 1  # fewer than requested if there are too few rows
     makers: dict[str, Maker] = {name: settings.classifier for name, settings in configs.items()}
     makers |= references_of(references, len(set(table.labels.tolist())))
-    found = _run(makers, table, parts, quiet=quiet, ngrams=ngrams, scaled=scale, n_jobs=jobs)
+    found = _run(makers, table, parts, quiet=quiet, ngrams=columns.ngrams, scaled=columns.scale, n_jobs=jobs)
     never = int((parts < 0).sum())
     if json:
         print_json(_document(found, table, n_folds, never))

@@ -6,15 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from dichotomies._common.atomic_files import check_place
 from dichotomies._common.progress import Bar
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import check_not_read, label_of
+from dichotomies.cli.inputs import check_not_read
 from dichotomies.cli.printing import plural, print_json, printable, size_of
-from dichotomies.cli.roles import ENCODING, SAVING, expected_seconds, roles_in_words, training_columns
+from dichotomies.cli.roles import (
+    ENCODING,
+    SAVING,
+    ColumnOptions,
+    expected_seconds,
+    reads_columns,
+    roles_in_words,
+)
 from dichotomies.cli.settings import NONE, OF_ENSEMBLES, OPTIONS, Settings, pairs_of
 from dichotomies.cli.source import Source, reads_a_file
 from dichotomies.cli.trees import facts_of_trees, trees_in_words
@@ -55,19 +60,11 @@ def _annotation(declared: Declaration) -> Any:
 @in_a_sentence
 @reads_a_file
 @with_parameters
+@reads_columns
 def fit(
     source: Source,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
-    label: options.Label = None,
-    text: options.Text = None,
-    ngrams: options.NGrams = "word",
-    categorical: options.Categorical = None,
-    numeric: options.Numeric = None,
-    date: options.Date = None,
-    ignore: options.Ignore = None,
-    columns: options.ColumnsFile = None,
-    scale: options.Scale = None,
-    weight: options.Weight = None,
+    output: options.Output,
+    columns: ColumnOptions,
     estimator: Annotated[
         str,
         options.option(
@@ -77,30 +74,9 @@ def fit(
             show_default=True,
         ),
     ] = Settings.estimator,
-    param: Annotated[
-        list[str] | None,
-        options.option(
-            panel=options.LEARNING,
-            metavar="NAME=VALUE",
-            help="A parameter of the base learner (logistic, if not named), such as C=10; may be repeated.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int,
-        options.option(
-            panel=options.LEARNING, min=0, metavar="N", help="Seed of all that is random.", show_default=True
-        ),
-    ] = Settings.seed,
-    trees: Annotated[
-        int,
-        options.option(
-            panel=options.LEARNING,
-            min=1,
-            metavar="N",
-            help="Trees; more than one are an ensemble, whose probabilities are pooled.",
-            show_default=True,
-        ),
-    ] = Settings.trees,
+    param: options.Param = None,
+    seed: options.Seed = Settings.seed,
+    trees: options.Trees = Settings.trees,
     jobs: options.Jobs = None,
     n_features: options.NFeatures = None,
     quiet: options.Quiet = False,
@@ -118,29 +94,20 @@ def fit(
     from dichotomies.tables import TableModel
 
     check_place(output)
-    check_not_read(output, source.path, columns, settings.tree_file)
+    check_not_read(output, source.path, columns.file, settings.tree_file)
     begun = time.monotonic()
     expected = expected_seconds(source.path)
     with Bar.over("fitting", expected, shown=not quiet):
         file = source.opened()
-        name = label_of(file, label)
-        roles = {"text": text, "categorical": categorical, "numeric": numeric, "date": date, "ignore": ignore}
-        wanted = training_columns(
-            file,
-            name,
-            [settings],
-            columns_file=columns,
-            weight=weight,
-            first_id=source.first_id,
-            n_features=n_features,
-            **roles,
-        )
+        wanted = columns.of(file, [settings], first_id=source.first_id, n_features=n_features)
         if not (quiet or json):
             print(*map(printable, roles_in_words(wanted)), sep="\n")
         table = file.read(wanted)
         Bar.stage(ENCODING)
         classifier = settings.classifier(table, n_jobs=jobs, verbose=not quiet)
-        model = TableModel.fit(classifier, table, label=name, ngrams=ngrams, scaled=scale)
+        model = TableModel.fit(
+            classifier, table, label=wanted.label, ngrams=columns.ngrams, scaled=columns.scale
+        )
         Bar.stage(SAVING)
         classifier.set_params(n_jobs=None, verbose=0)  # settings of this run, not of the model
         model.save(output)

@@ -10,9 +10,9 @@ from dichotomies._common.atomic_files import check_place
 from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.fit import print_summary, summary_of, with_parameters
-from dichotomies.cli.inputs import check_not_read, label_of
+from dichotomies.cli.inputs import check_not_read
 from dichotomies.cli.printing import print_json, printable
-from dichotomies.cli.roles import roles_in_words, training_columns
+from dichotomies.cli.roles import ColumnOptions, reads_columns, roles_in_words
 from dichotomies.cli.settings import Settings, pairs_of
 
 EXAMPLE = "Example: dichotomies fit-batches part-*.parquet --label y --estimator logistic --output y.model"
@@ -20,40 +20,17 @@ EXAMPLE = "Example: dichotomies fit-batches part-*.parquet --label y --estimator
 
 @in_a_sentence
 @with_parameters
+@reads_columns
 def fit_batches(
     data: Annotated[list[Path], typer.Argument(help="Files of the same columns.", metavar="DATA...")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    output: options.Output,
     estimator: Annotated[
         str, options.option(panel=options.LEARNING, metavar="NAME", help="The base learner at the nodes.")
     ],
-    label: options.Label = None,
-    text: options.Text = None,
-    ngrams: options.NGrams = "word",
-    categorical: options.Categorical = None,
-    numeric: options.Numeric = None,
-    date: options.Date = None,
-    ignore: options.Ignore = None,
-    columns: options.ColumnsFile = None,
-    scale: options.Scale = None,
-    weight: options.Weight = None,
-    param: Annotated[
-        list[str] | None,
-        options.option(
-            panel=options.LEARNING,
-            metavar="NAME=VALUE",
-            help="A parameter of the base learner, such as C=10; may be repeated.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int,
-        options.option(
-            panel=options.LEARNING, min=0, metavar="N", help="Seed of all that is random.", show_default=True
-        ),
-    ] = Settings.seed,
-    trees: Annotated[
-        int,
-        options.option(panel=options.LEARNING, min=1, metavar="N", help="Trees.", show_default=True),
-    ] = Settings.trees,
+    columns: ColumnOptions,
+    param: options.Param = None,
+    seed: options.Seed = Settings.seed,
+    trees: options.Trees = Settings.trees,
     spill: Annotated[
         Path | None,
         options.option(
@@ -77,16 +54,22 @@ def fit_batches(
     from dichotomies.tables import fit_to_files, open_table
 
     check_place(output)
-    check_not_read(output, *data, columns, settings.tree_file)
+    check_not_read(output, *data, columns.file, settings.tree_file)
     begun = time.monotonic()
     files = [open_table(path) for path in data]
-    name = label_of(files[0], label)
-    roles = {"text": text, "categorical": categorical, "numeric": numeric, "date": date, "ignore": ignore}
-    wanted = training_columns(files[0], name, [settings], columns_file=columns, weight=weight, **roles)
+    wanted = columns.of(files[0], [settings])
     if not (quiet or json):
         print(*map(printable, roles_in_words(wanted)), sep="\n")
     classifier = settings.classifier(next(files[0].batches(wanted, 1_000)), n_jobs=jobs, verbose=not quiet)
-    model = fit_to_files(classifier, files, wanted, label=name, ngrams=ngrams, scaled=scale, spill=spill)
+    model = fit_to_files(
+        classifier,
+        files,
+        wanted,
+        label=wanted.label,
+        ngrams=columns.ngrams,
+        scaled=columns.scale,
+        spill=spill,
+    )
     classifier.set_params(n_jobs=None, verbose=0)  # settings of this run, not of the model
     model.save(output)
     summary = summary_of(model, classifier.drift_.n_rows_fitted, output, time.monotonic() - begun)

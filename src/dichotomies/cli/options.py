@@ -167,6 +167,29 @@ NFeatures = Annotated[
     ),
 ]
 
+Output = Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")]
+Param = Annotated[
+    list[str] | None,
+    option(
+        panel=LEARNING,
+        metavar="NAME=VALUE",
+        help="A parameter of the base learner (logistic, if not named), such as C=10; may be repeated.",
+    ),
+]
+Seed = Annotated[
+    int, option(panel=LEARNING, min=0, metavar="N", help="Seed of all that is random.", show_default=True)
+]
+Trees = Annotated[
+    int,
+    option(
+        panel=LEARNING,
+        min=1,
+        metavar="N",
+        help="Trees; more than one are an ensemble, whose probabilities are pooled.",
+        show_default=True,
+    ),
+]
+
 Jobs = Annotated[
     int | None,
     option(panel=RUNNING, metavar="N", callback=_check_jobs, help="Workers; -1: one for each core."),

@@ -1,44 +1,93 @@
 """Roles of columns, as options and a TOML file name them or as the values suggest, and their description."""
 
+import functools
+import inspect
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dichotomies._common.progress import TRAINING, Bar
+from dichotomies.cli import options
+from dichotomies.cli.inputs import label_of
 from dichotomies.cli.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from dichotomies.tables import Columns, TableFile
 
 
-def training_columns(
-    file: "TableFile",
-    label: str,
-    settings: Sequence[Settings],
-    *,
-    columns_file: Path | None,
-    **given: Any,
-) -> "Columns":
-    """Return the columns for training, with a role for every column of a file with named columns.
+@dataclass(frozen=True)
+class ColumnOptions:
+    """The options of a command that trains about the columns of its data."""
 
-    In other files, missing values are allowed if all base learners accept them.
-    """
-    from dichotomies import NestedDichotomyClassifier
-    from dichotomies.tables import Columns, allows_missing
+    label: str | None
+    ngrams: str
+    file: Path | None
+    scale: bool | None
+    weight: str | None
+    roles: dict[str, list[str] | None]
 
-    said: dict[str, Any] = {name: tuple(names or ()) for name, names in given.items() if name in ROLES}
-    for name, names in roles_in(columns_file).items():
-        said[name] = (*said[name], *names)
-    others = {name: value for name, value in given.items() if name not in ROLES}
-    if (bar := Bar.current()) is not None:
-        file.on_progress = bar.show
-    Bar.stage(LOOKING)
-    learners = [NestedDichotomyClassifier(each.estimator_for(sparse=False)) for each in settings]
-    allow_missing = all(map(allows_missing, learners))
-    columns = file.with_roles(Columns(label=label, allow_missing=allow_missing, **said, **others))
-    Bar.stage(READING)
-    return columns
+    def of(self, file: "TableFile", settings: Sequence[Settings], **others: Any) -> "Columns":
+        """Return the columns for training, with a role for every column of a file with named columns.
+
+        In other files, missing values are allowed if all base learners accept them.
+        """
+        from dichotomies import NestedDichotomyClassifier
+        from dichotomies.tables import Columns, allows_missing
+
+        label = label_of(file, self.label)
+        said: dict[str, Any] = {name: tuple(names or ()) for name, names in self.roles.items()}
+        for name, names in roles_in(self.file).items():
+            said[name] = (*said[name], *names)
+        if (bar := Bar.current()) is not None:
+            file.on_progress = bar.show
+        Bar.stage(LOOKING)
+        learners = [NestedDichotomyClassifier(each.estimator_for(sparse=False)) for each in settings]
+        missing = all(map(allows_missing, learners))
+        columns = Columns(label=label, allow_missing=missing, weight=self.weight, **said, **others)
+        found = file.with_roles(columns)
+        Bar.stage(READING)
+        return found
+
+
+#: Types and defaults of these options.
+_OF_COLUMNS: dict[str, tuple[Any, Any]] = {
+    "label": (options.Label, None),
+    "text": (options.Text, None),
+    "ngrams": (options.NGrams, "word"),
+    "categorical": (options.Categorical, None),
+    "numeric": (options.Numeric, None),
+    "date": (options.Date, None),
+    "ignore": (options.Ignore, None),
+    "columns": (options.ColumnsFile, None),
+    "scale": (options.Scale, None),
+    "weight": (options.Weight, None),
+}
+
+
+def reads_columns(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: make of a command's parameter ``columns`` the options about the columns of its data."""
+    signature = inspect.signature(command)
+    parameters: list[inspect.Parameter] = []
+    for name, each in signature.parameters.items():
+        if name != "columns":
+            parameters.append(each)
+            continue
+        parameters += [
+            each.replace(name=own, annotation=kind, default=default)
+            for own, (kind, default) in _OF_COLUMNS.items()
+        ]
+
+    @functools.wraps(command)
+    def run(*args: Any, **values: Any) -> Any:
+        given = {name: values.pop(name) for name in _OF_COLUMNS}
+        roles = {name: given.pop(name) for name in ROLES}
+        file = given.pop("columns")
+        return command(*args, columns=ColumnOptions(file=file, roles=roles, **given), **values)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
 
 
 #: Stages of the progress bar.

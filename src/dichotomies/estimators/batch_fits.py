@@ -61,13 +61,15 @@ class BatchFits:
     ) -> Self:
         """Fit to rows that come in batches, of which only some are in memory at a time.
 
-        Naive Bayes takes one pass: statistics of the classes are exact, and calibrators are fitted to a
-        sample of the rows. For all other learners rows are counted in a first pass and written to files,
-        sorted by class, in a second; then nodes are trained on the rows of their classes, as many at a time
-        as the parameter `max_memory` allows (1 GiB by default; libraries and one batch come in addition). The
-        few nodes at the top that have more rows are trained on a stratified sample of them. External
-        calibrators are fitted to rows that were held out, a tenth or as many as fit;
-        ``internal_calibration="auto"`` is none.
+        Naive Bayes takes one pass: statistics of the classes are exact. With external calibration it takes a
+        second one, in which rows of one fold are predicted by a model of the others. For all other learners
+        rows are counted in a first pass and written to files, sorted by class, in a second; of boosted trees,
+        a byte for each value, the number of its bin. Then nodes are trained on the rows of their classes, as
+        many at a time as the parameter `max_memory` allows (1 GiB by default; libraries and one batch come in
+        addition). The few nodes at the top that have more rows are trained on a stratified sample of them.
+        External calibrators are fitted to rows that were held out, a tenth or fewer, with class probabilities
+        of up to 1 GiB in a file; ``internal_calibration="auto"`` is none. Rows that fit into memory all
+        together are trained and calibrated on as by `fit`.
 
         Parameters
         ----------
@@ -84,7 +86,7 @@ class BatchFits:
         self
         """
         from dichotomies.training.batches import planned, rows_in_memory
-        from dichotomies.training.partial_fitting import is_naive_bayes, learn_batches
+        from dichotomies.training.partial_fitting import is_naive_bayes
 
         with self._whole():
             self._forget_fit()
@@ -104,16 +106,29 @@ class BatchFits:
             plan = replace(planned(plan), max_memory=None)
             if is_naive_bayes(plan):
                 most = rows_in_memory(max_memory, rows)
-                sampling = replace(plan, keep_rows=plan.keep_rows or most)
-                trained, statistics = learn_batches(sampling, self._batches(make_batches), context)
-                n_rows = int(statistics.size.sum())
-                self.class_count_ = statistics.class_size
-                if plan.keep_rows:
-                    self.kept_rows_, self.statistics_ = trained.kept, statistics
+                trained, n_rows = self._fit_statistics(plan, make_batches, max_memory, most, spill, context)
             else:
                 trained, n_rows = self._fit_spilled(plan, make_batches, max_memory, spill, context)
             self._take_fit(plan, trained, n_rows)
         return self
+
+    def _fit_statistics(
+        self, plan: Plan, make_batches: Any, max_memory: int, most: int, spill: Any, context: Context
+    ) -> tuple[Trained, int]:
+        """Add the statistics of all batches, and keep a sample of `most` rows."""
+        from dichotomies.rows.spill_folder import SpillFolder
+        from dichotomies.training.partial_fitting import learn_batches
+
+        sampling = replace(plan, keep_rows=plan.keep_rows or most)
+        with _folder(spill) as path:
+            folder = SpillFolder(path, {})
+            batches = lambda: self._batches(make_batches)  # noqa: E731
+            trained, statistics = learn_batches(sampling, batches, context, path, max_memory)
+            folder.remove()
+        self.class_count_ = statistics.class_size
+        if plan.keep_rows:
+            self.kept_rows_, self.statistics_ = trained.kept, statistics
+        return trained, int(statistics.size.sum())
 
     def _fit_spilled(
         self, plan: Plan, make_batches: Any, max_memory: int, spill: Any, context: Context
@@ -123,20 +138,33 @@ class BatchFits:
         from dichotomies.rows.spill_folder import SpillFolder
         from dichotomies.rows.spilled import SpilledRows
         from dichotomies.training.batches import SpilledTraining
+        from dichotomies.training.binned_rows import BinnedRows, RowSample, is_boosting, save_binning
 
+        learner: Any = plan.learner
+        is_binned = is_boosting(plan)
+        key = {"n_features": int(self.n_features_in_)} | (
+            {"bins of": repr(learner.estimator)} if is_binned else {}
+        )
         with _folder(spill) as path:
-            folder = SpillFolder(path, {"n_features": int(self.n_features_in_)})
+            folder = SpillFolder(path, key)
             if "counting" not in folder.finished:
                 self._say("counting rows")
-                folder.counted(RowCounts.of(self._batches(make_batches)))
+                batches = self._batches(make_batches)
+                if is_binned:
+                    sample = RowSample(max_memory // 4, context.rng)
+                    counts = RowCounts.of(sample.of(batches))
+                    save_binning(sample.binning(learner, context.n_jobs), path)
+                else:
+                    counts = RowCounts.of(batches)
+                folder.counted(counts)
             counts = folder.counts()
             if len(counts.classes) < 2:
                 only = counts.classes.tolist()
                 raise ValueError(f"A classifier needs at least two classes, but y has only {only}.")
-            spilled = SpilledRows(path, counts)
+            spilled = BinnedRows.of(path, counts, learner) if is_binned else SpilledRows(path, counts)
             if "spilling" not in folder.finished:
                 self._say(f"writing {counts.size.sum():,} rows to {path}")
-                SpilledRows.write(path, counts, self._batches(make_batches))
+                spilled.write(self._batches(make_batches))
                 folder.finish("spilling")
             self.class_count_ = counts.size
             trained = SpilledTraining(plan, spilled, max_memory, context).run()

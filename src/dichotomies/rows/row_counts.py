@@ -11,8 +11,11 @@ from scipy.sparse import csr_array
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray
+    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.rows.rows import Rows
+
+#: Number of features beyond which their scatter is not summed; trees then need only the means of the classes.
+_MANY_FEATURES = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +32,8 @@ class RowCounts:
         Total weight; None without weights.
     totals : (n_classes, n_features), dense or CSR
         Weighted sum of the features.
+    scatter : (n_features, n_features) or None
+        Weighted scatter of all rows about their mean; None of more than 512 features.
     dtype : dtype
         Of the features.
     """
@@ -38,6 +43,7 @@ class RowCounts:
     n_values: IntArray
     weight: FloatArray | None
     totals: Any
+    scatter: FloatArray | None
     dtype: np.dtype[Any]
 
     @property
@@ -73,15 +79,31 @@ class RowCounts:
         is_sparse = not isinstance(rows.X, np.ndarray)
         n_values = np.diff(rows.X.indptr) if is_sparse else np.zeros(len(rows), dtype=np.intp)
         offsets = np.concatenate([[0], np.cumsum(rows.class_size)])
-        weight = np.ones(len(rows)) if rows.weight is None else rows.weight[rows.by_class]
-        total = csr_array((weight, rows.by_class, offsets), shape=(rows.n_classes, len(rows))) @ rows.X
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+        total = (
+            csr_array((weight[rows.by_class], rows.by_class, offsets), shape=(rows.n_classes, len(rows)))
+            @ rows.X
+        )
         return cls(
             rows.classes,
             rows.class_size,
             np.bincount(rows.codes, n_values, rows.n_classes).astype(np.intp),
             None if rows.weight is None else rows.class_weight,
             total,
+            _scatter(rows.X, weight),
             rows.X.dtype,
+        )
+
+    @property
+    def total_weight(self) -> float:
+        """Total weight of all rows."""
+        return float((self.size if self.weight is None else self.weight).sum())
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean of each feature over all rows."""
+        return np.asarray(self.totals.sum(axis=0), dtype=np.float64) / max(
+            self.total_weight, np.finfo(float).tiny
         )
 
     def plus(self, other: RowCounts) -> RowCounts:
@@ -99,8 +121,28 @@ class RowCounts:
             one @ self.n_values + two @ other.n_values,
             weight,
             one @ self.totals + two @ other.totals,
+            self._scatter_with(other),
             np.result_type(self.dtype, other.dtype),
         )
+
+    def _scatter_with(self, other: RowCounts) -> FloatArray | None:
+        """Scatter of both sets of rows about their common mean."""
+        if self.scatter is None or other.scatter is None:
+            return None
+        apart, (one, two) = self.mean - other.mean, (self.total_weight, other.total_weight)
+        share = one * two / max(one + two, np.finfo(float).tiny)
+        return self.scatter + other.scatter + share * np.outer(apart, apart)
+
+
+def _scatter(X: Matrix, weight: FloatArray) -> FloatArray | None:
+    """Weighted scatter of rows about their mean."""
+    if X.shape[1] > _MANY_FEATURES:
+        return None
+    dense = np.array(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
+    dense -= weight @ dense / max(float(weight.sum()), np.finfo(float).tiny)
+    dense *= np.sqrt(weight)[:, None]
+    scatter: FloatArray = dense.T @ dense
+    return scatter
 
 
 def _indicator(some: LabelArray, every: LabelArray) -> Any:

@@ -58,6 +58,8 @@ class SpillFolder:
         )
         if counts.weight is not None:
             arrays["weight"] = counts.weight
+        if counts.scatter is not None:
+            arrays["scatter"] = counts.scatter
         np.savez(
             self.path / _COUNTS,
             classes=counts.classes,
@@ -84,6 +86,7 @@ class SpillFolder:
             known["n_values"],
             known.get("weight"),
             totals,
+            known.get("scatter"),
             known["empty"].dtype,
         )
 
@@ -92,7 +95,8 @@ class SpillFolder:
         for name in (
             _MANIFEST,
             _COUNTS,
-            *(f"{each}.bin" for each in ("values", "indices", "lengths", "weight")),
+            "bins.npz",
+            *(f"{each}.bin" for each in ("values", "indices", "lengths", "weight", "log_proba")),
         ):
             (self.path / name).unlink(missing_ok=True)
         if not any(self.path.iterdir()):

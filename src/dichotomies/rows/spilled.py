@@ -38,24 +38,21 @@ class SpilledRows:
 
     # ------------------------------------------------------------------ writing
 
-    @classmethod
-    def write(cls, folder: Path, counts: RowCounts, batches: Iterable[Rows]) -> SpilledRows:
+    def write(self, batches: Iterable[Rows]) -> None:
         """Write the rows of batches, whose classes were counted before, each to its place."""
-        spilled = cls(folder, counts)
-        files = {name: spilled._map(name, "w+") for name in spilled._shapes}
-        row, value = spilled._offsets[:-1].copy(), spilled._value_offsets[:-1].copy()
+        counts, files = self.counts, {name: self._map(name, "w+") for name in self._shapes}
+        row, value = self._offsets[:-1].copy(), self._value_offsets[:-1].copy()
         for batch in batches:
             codes = np.searchsorted(counts.classes, batch.classes)
             for own, code in enumerate(codes.tolist()):
                 rows = batch.by_class[slice(*np.searchsorted(batch.codes[batch.by_class], [own, own + 1]))]
-                if row[code] + len(rows) > spilled._offsets[code + 1]:
+                if row[code] + len(rows) > self._offsets[code + 1]:
                     raise ValueError(_CHANGED)
-                row[code], value[code] = spilled._put(files, batch, rows, int(row[code]), int(value[code]))
-        if not np.array_equal(row, spilled._offsets[1:]):
+                row[code], value[code] = self._put(files, batch, rows, int(row[code]), int(value[code]))
+        if not np.array_equal(row, self._offsets[1:]):
             raise ValueError(_CHANGED)
         for file in files.values():
             file.flush()
-        return spilled
 
     def _put(
         self, files: dict[str, Any], batch: Rows, rows: IntArray, row: int, value: int
@@ -116,6 +113,10 @@ class SpilledRows:
             X = np.empty((len(numbers), self.counts.n_features), dtype=self.counts.dtype)
             np.take(self._map("values"), numbers, axis=0, out=X, mode="clip")
         return Rows(X, label, self.counts.classes, weight)
+
+    def training_rows(self, codes: IntArray, places: Sequence[IntArray]) -> Rows:
+        """Copy of some rows, as the learner takes them."""
+        return self.rows(codes, places)
 
     def _sparse(self, codes: IntArray, places: Sequence[IntArray]) -> Matrix:
         lengths, indices, values = (self._map(name) for name in ("lengths", "indices", "values"))

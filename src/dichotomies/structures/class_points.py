@@ -18,6 +18,8 @@ METRICS = ("auto", "raw", "within", "cosine")
 
 #: Key of the sums of the features of each class in the memo of `Rows`.
 CLASS_TOTALS = "class totals"
+#: Key of the covariance of the features within classes in the memo of `Rows`.
+WITHIN_COVARIANCE = "covariance within classes"
 
 #: Bytes of dense features held at a time.
 _CHUNK_BYTES = 2**25
@@ -120,6 +122,8 @@ def _whitened(task: GrowingTask, sums: ClassSums) -> FloatArray:
     else:
         placed, centre = np.asarray(mean.toarray() if is_sparse(mean) else mean), overall
     placed = placed - centre
+    if axes is None and WITHIN_COVARIANCE in task.rows.memo:
+        return _whiten(placed, task.rows.memo[WITHIN_COVARIANCE])
     covariance = _total_scatter(task, axes, centre) - (placed.T * sums.weight) @ placed
     covariance /= max(sums.weight.sum(), np.finfo(float).tiny)
     return _whiten(placed, covariance)

@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.parallel import row_slices
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer, some_nodes
 from dichotomies.rows import NodeTask, Rows
+from dichotomies.training.calibration_file import fit_filed, most_rows
 from dichotomies.training.class_totals import with_totals
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, fit_external, given, settled
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.partial_fitting import is_naive_bayes
-from dichotomies.training.train import Trained, grow
+from dichotomies.training.train import Trained, grow, train
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import IntArray
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Bytes of memory per byte of the rows that are trained on at a time, for the copies that learners make.
 _COPIES = 8
+#: Bytes of a row beside its features, for its number, class, weight and fold.
+_ROW_BYTES = 16
 #: Share of the rows that external calibrators are fitted to, and that nodes are not trained on.
 _HELD_OUT = 0.1
 #: Rows a class must have for some of them to be held out.
@@ -59,16 +63,10 @@ def planned(plan: Plan) -> Plan:
 
 
 def rows_in_memory(max_memory: int, rows: Rows) -> int:
-    """Number of rows like those of a batch that may be calibrated on, with copies of them."""
+    """Number of rows like those of a batch that may be held, with copies of them and of their scores."""
     X = rows.X
     n_bytes = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
-    within = _rows_within(max_memory, n_bytes / len(rows))
-    return min(within, _calibration_rows(max_memory, rows.n_classes))
-
-
-def _calibration_rows(max_memory: int, n_classes: int) -> int:
-    """Number of rows whose class probabilities may be in memory at a time, with copies of them."""
-    return max(1_000, int(max_memory / (_COPIES * 4 * n_classes)))
+    return _rows_within(max_memory, n_bytes / len(rows) + 4 * rows.n_classes)
 
 
 def _rows_within(max_memory: int, row_bytes: float) -> int:
@@ -93,7 +91,23 @@ class SpilledTraining:
     @cached_property
     def most(self) -> int:
         """Number of rows that are trained on at a time."""
-        return _rows_within(self.max_memory, self.counts.row_bytes)
+        return _rows_within(self.max_memory, _ROW_BYTES + self.counts.row_bytes)
+
+    @cached_property
+    def most_values(self) -> int:
+        """Number of rows whose values, eight bytes each, and class probabilities may be held at a time."""
+        n_values = max(1.0, self.counts.n_values.sum() / max(1, self.counts.size.sum()))
+        row_bytes = 12 * n_values if self.counts.is_sparse else 8 * self.counts.n_features
+        return min(self.most, _rows_within(self.max_memory, row_bytes + len(self.counts.classes)))
+
+    @property
+    def is_small(self) -> bool:
+        """True if all rows can be trained on at a time."""
+        return bool(self.counts.size.sum() <= self.most_values)
+
+    def _everything(self) -> tuple[IntArray, list[IntArray]]:
+        """Classes, and the numbers of their rows."""
+        return np.arange(len(self.counts.size)), [np.arange(n) for n in self.counts.size]
 
     @property
     def counts(self) -> RowCounts:
@@ -105,11 +119,13 @@ class SpilledTraining:
         plan = self.plan
         held = self._held_out()
         forest = self._grown(held)
+        if self.is_small:
+            return train(plan, forest, self.spilled.rows(*self._everything()), self.context)
         parts: list[tuple[Scorer, int]] = []
         places: list[IntArray] = []
         tasks = [task for t in range(len(forest.trees)) for task in self._tasks(forest, t)]
         for i, (tree, place, nodes, codes) in enumerate(tasks):
-            rows = self._rows(codes, held)
+            rows = self._rows(self.spilled.training_rows, codes, held, self.most)
             titled = self.context.titled(f"part {i + 1} of {len(tasks)}: ", i, len(tasks))
             parts.append((self._trained(NodeTask(rows, tree, nodes), titled), len(nodes)))
             places.append(place[nodes])
@@ -119,34 +135,44 @@ class SpilledTraining:
         model = FittedForest(forest, scorer, plan.pooling)
         if not plan.calibrates_outside:
             return Trained(model, given(plan))
+        if plan.member_calibration is None:
+            return Trained(*fit_filed(plan, model, given(plan), self._parts(held), self.spilled.folder))
         rows = self.spilled.rows(np.arange(len(held)), held)
         unseen = [Unseen(np.arange(len(rows)), model, rows.X)]
-        fitted = fit_external(plan, model, rows, unseen)
-        return Trained(*settled(plan, fitted, given(plan), len(rows)))
+        return Trained(*settled(plan, fit_external(plan, model, rows, unseen), given(plan), len(rows)))
+
+    def _parts(self, held: Sequence[IntArray]) -> Iterator[Rows]:
+        """Rows held out, as many at a time as fit into memory."""
+        code, place = np.repeat(np.arange(len(held)), [len(each) for each in held]), np.concatenate(held)
+        for rows in row_slices(len(code), self.most_values):
+            codes, first = np.unique(code[rows], return_index=True)
+            yield self.spilled.rows(codes, np.split(place[rows], first[1:]))
 
     def _held_out(self) -> list[IntArray]:
         """Rows of each class to calibrate on; none of a class with few."""
         size = self.counts.size
-        if not self.plan.calibrates_outside:
+        if self.is_small or not self.plan.calibrates_outside:
             return [np.empty(0, dtype=np.intp)] * len(size)
-        most = min(self.most, _calibration_rows(self.max_memory, len(size)))
+        most = most_rows(self.plan, self.max_memory, len(size))
+        if self.plan.member_calibration is not None:
+            most = min(most, self.most_values)
         share = min(_HELD_OUT, most / max(1, size.sum()))
         taken = np.where(size >= _FEWEST_ROWS, np.ceil(share * size), 0).astype(np.intp)
         return [_drawn(n, m, self.context.rng) for n, m in zip(size.tolist(), taken.tolist(), strict=True)]
 
-    def _rows(self, codes: IntArray, held: Sequence[IntArray]) -> Rows:
+    def _rows(self, read: Callable[..., Rows], codes: IntArray, held: Sequence[IntArray], most: int) -> Rows:
         """Rows of some classes, without those held out; a stratified sample if they are too many.
 
         Rows of a sample are weighted so that each class weighs as much as without sampling, if the base
         learner takes weights.
         """
         size = np.array([self.counts.size[code] - len(held[code]) for code in codes])
-        share = min(1.0, self.most / max(1, size.sum()))
+        share = min(1.0, most / max(1, size.sum()))
         places = []
         for code, n in zip(codes.tolist(), size.tolist(), strict=True):
             free = np.delete(np.arange(self.counts.size[code]), held[code])
             places.append(free if share == 1 else free[_drawn(n, max(1, round(share * n)), self.context.rng)])
-        rows = self.spilled.rows(codes, places)
+        rows = read(codes, places)
         if share == 1.0 or not self.plan.learner.takes_weight:
             return rows
         factor = np.ones(rows.n_classes)
@@ -156,21 +182,21 @@ class SpilledTraining:
 
     def _grown(self, held: Sequence[IntArray]) -> Forest:
         """Grow the trees on a sample of the rows, with the exact sums of the classes."""
-        rows = with_totals(self._rows(np.arange(len(held)), held), self.counts)
+        sample = self._rows(self.spilled.rows, np.arange(len(held)), held, self.most_values)
+        rows = with_totals(sample, self.counts)
         return grow(self.plan, rows, LearnerJudge(self.plan, rows), self.context.rng)
 
     def _tasks(self, forest: Forest, t: int) -> Iterator[tuple[ClassTree, IntArray, IntArray, IntArray]]:
         """Nodes of a tree to train together, with the place of each among all and the classes they need.
 
         Nodes whose rows fit into memory are trained on all of them, subtree by subtree, several small ones
-        together; the nodes above on a sample.
+        together; the nodes above one by one, each on a sample of its own rows.
         """
         tree, wanted = forest.trees[t], forest.new_nodes(t)
         rows = np.concatenate([[0], np.cumsum(self.counts.size[tree.leaf_order])])
         size = rows[tree.stop] - rows[tree.start]
-        large = wanted[size[wanted] > self.most]
-        if len(large):
-            yield tree, forest.place[t], large, np.arange(tree.n_classes)
+        for k in wanted[size[wanted] > self.most]:
+            yield tree, forest.place[t], np.array([k]), tree.leaf_order[tree.start[k] : tree.stop[k]]
         is_root = (size <= self.most) & ((tree.parent < 0) | (size[tree.parent] > self.most))
         roots = np.flatnonzero(is_root)
         roots = roots[np.argsort(tree.start[roots])]

@@ -1,37 +1,51 @@
-"""Exact mean features of classes for trees that are grown on a sample of the rows."""
+"""Exact means and covariance of classes for trees that are grown on a sample of the rows."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from dichotomies.structures.class_points import CLASS_TOTALS
+from dichotomies.structures.class_points import CLASS_TOTALS, WITHIN_COVARIANCE
 
 if TYPE_CHECKING:
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.rows import Rows
     from dichotomies.rows.row_counts import RowCounts
 
 
 def with_totals(rows: Rows, counts: RowCounts) -> Rows:
-    """A sample of rows, changed so that its classes have the mean features of all rows, which were counted.
+    """A sample of rows whose classes have the mean features of all rows, which were counted.
 
-    Dense rows are moved, so that the scatter within classes stays that of the sample; of sparse rows the sums
-    are given.
+    Dense rows are moved; of sparse rows the sums are given. The covariance within classes is that of all rows
+    too, where it was counted.
     """
     if not np.isfinite(counts.totals.sum()):
         return rows
     every = counts.size if counts.weight is None else counts.weight
     share = np.divide(rows.class_weight, every, out=np.zeros(len(every)), where=every > 0)
     totals = diags_array(share, format="csr") @ counts.totals
+    known: dict[Any, Any] = {} if counts.scatter is None else {WITHIN_COVARIANCE: _within(counts, every)}
     if counts.is_sparse:
-        rows.memo[CLASS_TOTALS] = totals
+        rows.memo.update(known | {CLASS_TOTALS: totals})
         return rows
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     shape = rows.n_classes, len(rows)
     own = csr_array((weight, (rows.codes, np.arange(len(rows)))), shape) @ rows.X
     weighs = rows.class_weight[:, None]
     apart = np.divide(totals - own, weighs, out=np.zeros(own.shape), where=weighs > 0)
-    return replace(rows, base=rows.X + apart.astype(rows.X.dtype)[rows.codes], index=None, memo={})
+    return replace(rows, base=rows.X + apart.astype(rows.X.dtype)[rows.codes], index=None, memo=known)
+
+
+def _within(counts: RowCounts, every: IntArray | FloatArray) -> FloatArray:
+    """Covariance of the features within classes; `every` is the weight of each class."""
+    assert counts.scatter is not None
+    totals = counts.totals.toarray() if counts.is_sparse else counts.totals
+    mean = np.divide(totals, every[:, None], out=np.zeros(totals.shape), where=every[:, None] > 0)
+    apart = mean - counts.mean
+    within: FloatArray = (counts.scatter - (apart.T * every) @ apart) / max(
+        counts.total_weight, np.finfo(float).tiny
+    )
+    return within

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dichotomies.learners import LEARNERS
+from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
 from dichotomies.rows import NodeTask
 from dichotomies.rows.folds import fold_count, fold_of_rows
 from dichotomies.rows.row_counts import RowCounts
+from dichotomies.training.calibration_file import fit_filed, most_rows
 from dichotomies.training.class_totals import with_totals
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.kept_rows import KeptRows, counted_once, unseen_scores
 from dichotomies.training.train import grow, train
-from dichotomies.training.updating import joined_rows, placed, without
+from dichotomies.training.updating import joined_rows, placed, settled, without
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import LabelArray
     from dichotomies.inference.fitted import FittedForest
     from dichotomies.learners.naive_bayes import NaiveBayesLearner
-    from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
     from dichotomies.rows import Rows
     from dichotomies.training.plan import Plan
     from dichotomies.training.train import Trained
@@ -73,19 +76,30 @@ def learn(plan: Plan, before: Learned | None, new: Rows, context: Context) -> tu
     ), statistics
 
 
-def learn_batches(plan: Plan, batches: Iterable[Rows], context: Context) -> tuple[Trained, ClassStatistics]:
-    """Train a model on batches of rows in one pass.
+def learn_batches(
+    plan: Plan, batches: Callable[[], Iterable[Rows]], context: Context, folder: Path, max_memory: int
+) -> tuple[Trained, ClassStatistics]:
+    """Train a model on batches of rows in one pass, or two with external calibration.
 
-    Trees are grown on a sample of the rows, with the exact sums of the classes.
+    Trees are grown on a sample of the rows, with the exact sums of the classes. Calibrators of the nodes are
+    fitted to this sample, those of the class probabilities to as many rows of one fold as allowed, by a model
+    of the other folds; if the sample is all rows, to all of them, out of fold.
+
+    Parameters
+    ----------
+    batches : callable
+        Starts an iterator of batches.
+    folder : Path
+        For class probabilities of the rows to calibrate on.
+    max_memory : int
+        Bytes for rows to calibrate on.
     """
-    statistics, kept, classes, counts = None, None, np.empty(0), None
-    for new in batches:
+    statistics, kept, classes, counts, seed = None, None, np.empty(0), None, context.rng.randint(2**31 - 1)
+    for new in _folded(plan, batches(), seed):
         own = RowCounts.of([new])
         counts = own if counts is None else counts.plus(own)
         known = new.classes if kept is None else np.union1d(classes, new.classes)
-        new = replace(new, codes=np.searchsorted(known, new.classes)[new.codes], classes=known)
-        if plan.uses_folds:
-            new = new.in_folds(plan.cv, context.rng)
+        new = _over(new, known)
         more = naive_bayes(plan).class_statistics(NodeTask(new, _any_tree(known)), context)
         new.memo.clear()  # it refers to the rows, which would stay in memory until cycles are collected
         if statistics is not None:
@@ -96,7 +110,62 @@ def learn_batches(plan: Plan, batches: Iterable[Rows], context: Context) -> tupl
         raise ValueError("There is no batch of rows.")
     rows = kept.rows(classes, statistics.n_features)
     forest = grow(plan, with_totals(rows, counts), LearnerJudge(plan, rows), context.rng)
-    return _trained(plan, forest, rows, kept, statistics, context), statistics
+    trained = _trained(plan, forest, rows, kept, statistics, context)
+    if len(kept) == kept.n_seen or not _calibrates_on_one_fold(plan) or trained.model.external is None:
+        return trained, statistics
+    named = settled(plan, trained.calibration)
+    model = _without_first_fold(named, forest, kept, statistics, context)
+    share = most_rows(named, max_memory, len(classes)) / max(1, statistics.size[:: statistics.n_folds].sum())
+    parts = _of_first_fold(_folded(plan, batches(), seed), classes, share, context)
+    model, _ = fit_filed(named, model, trained.calibration, parts, folder)
+    return trained._replace(model=replace(trained.model, external=model.external)), statistics
+
+
+def _calibrates_on_one_fold(plan: Plan) -> bool:
+    """True if one fold can be left for the external calibration, and nodes calibrated on the others."""
+    is_one = plan.external_calibration is not None and plan.member_calibration is None
+    has_folds = plan.uses_folds and (plan.internal_calibration is None or plan.cv > 2)
+    return is_one and has_folds and not plan.prediction_sets
+
+
+def _folded(plan: Plan, batches: Iterable[Rows], seed: int) -> Iterator[Rows]:
+    """Batches divided into folds, in every pass the same."""
+    rng = np.random.RandomState(seed)
+    for new in batches:
+        yield new.in_folds(plan.cv, rng) if plan.uses_folds else new
+
+
+def _over(rows: Rows, classes: LabelArray) -> Rows:
+    """Rows over more classes."""
+    return replace(rows, codes=np.searchsorted(classes, rows.classes)[rows.codes], classes=classes)
+
+
+def _without_first_fold(
+    plan: Plan, forest: Forest, kept: KeptRows, statistics: ClassStatistics, context: Context
+) -> FittedForest:
+    """A model without external calibration, and without the rows of the first fold."""
+    plan = replace(plan, external_calibration=None, cv=statistics.n_folds - 1)
+    rows = kept.rows(forest.trees[0].classes, statistics.n_features)
+    assert kept.fold is not None
+    taken = np.flatnonzero(kept.fold > 0)
+    rows, fold = rows.take(taken), kept.fold[taken] - 1
+    if plan.uses_folds:
+        rows = replace(rows, fold=fold)
+        known = statistics.of_folds(range(1, statistics.n_folds))
+    else:
+        rows = replace(rows, fold=None)
+        known = reduce(ClassStatistics.plus, (statistics.of_folds([f]) for f in range(1, statistics.n_folds)))
+    return _trained(plan, forest, rows, kept, known, context).model
+
+
+def _of_first_fold(
+    batches: Iterable[Rows], classes: LabelArray, share: float, context: Context
+) -> Iterator[Rows]:
+    """A share of the rows of the first fold."""
+    for new in batches:
+        assert new.fold is not None
+        taken = (new.fold == 0) & (context.rng.random_sample(len(new)) < share)
+        yield _over(new, classes).take(np.flatnonzero(taken))
 
 
 def _any_tree(classes: LabelArray) -> ClassTree:

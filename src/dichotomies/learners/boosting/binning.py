@@ -117,9 +117,10 @@ class Binning:
         coded = csc_matrix((codes, by_column.indices, by_column.indptr), shape=X.shape).tocsr()
         indptr, columns = coded.indptr.astype(np.intp), coded.indices.astype(np.int32)
         bins = self.lowest, self.highest, self.starts, self.is_categorical
-        return SparseBins(indptr, columns, coded.data, self._codes_of_zero(), *bins)
+        return SparseBins(indptr, columns, coded.data, self.codes_of_zero(), *bins)
 
-    def _codes_of_zero(self) -> Codes:
+    def codes_of_zero(self) -> Codes:
+        """Bin of 0 of each feature."""
         feature = np.repeat(np.arange(len(self.is_categorical)), np.diff(self.offsets))
         below = np.bincount(feature[self.edges < 0], minlength=len(self.is_categorical))
         is_edge = np.bincount(feature[self.edges == 0], minlength=len(self.is_categorical)) > 0

@@ -83,16 +83,21 @@ class BoostingLearner(Learner):
         sorted_rows = SortedRows(*self._bins(rows, context.n_jobs), order, ranges, weight, fold)
         return train_models(self.estimator, sorted_rows, left_out, context)
 
+    def preset(self, rows: Rows, binning: Binning, bins: Bins | SparseBins) -> None:
+        """Train on the `bins` of `rows`, which were found before by a `binning`."""
+        rows.memo[self._key(rows.n_features)] = binning, bins
+
+    def _key(self, n_features: int) -> tuple[Any, ...]:
+        is_categorical = self.estimator.is_categorical(n_features)
+        return "bins", self.estimator.max_bins, tuple(np.flatnonzero(is_categorical))
+
     def _bins(self, rows: Rows, n_jobs: int | None) -> tuple[Binning, Bins | SparseBins]:
         """Binned rows."""
-        max_bins = self.estimator.max_bins
-        is_categorical = self.estimator.is_categorical(rows.n_features)
 
         def find() -> tuple[Binning, Bins | SparseBins]:
-            binning = Binning.find(rows.X, rows.weight, max_bins, is_categorical, n_jobs)
+            is_categorical = self.estimator.is_categorical(rows.n_features)
+            binning = Binning.find(rows.X, rows.weight, self.estimator.max_bins, is_categorical, n_jobs)
             return binning, binning.encode(rows.X, np.arange(len(rows)), n_jobs)
 
-        found: tuple[Binning, Bins | SparseBins] = rows.remember(
-            ("bins", max_bins, tuple(np.flatnonzero(is_categorical))), find
-        )
+        found: tuple[Binning, Bins | SparseBins] = rows.remember(self._key(rows.n_features), find)
         return found

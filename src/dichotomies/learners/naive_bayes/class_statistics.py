@@ -84,6 +84,14 @@ class ClassStatistics:
         size, weight = _rows(self.size, groups), _rows(self.weight, groups)
         return ClassStatistics(self.kind, self.n_folds, self.n_features, size, weight, tables)
 
+    def of_folds(self, folds: Sequence[int]) -> ClassStatistics:
+        """Statistics of the rows in some of the folds, which are numbered anew."""
+        groups = (np.arange(self.n_classes)[:, None] * self.n_folds + np.array(folds)).ravel()
+        kept = _parts(self.counts()[groups]) if self.kind == "sparse-counts" else None
+        tables = kept or [_rows(table, groups) for table in self.tables]
+        size, weight = self.size[groups], self.weight[groups]
+        return ClassStatistics(self.kind, len(folds), self.n_features, size, weight, tables)
+
     def plus(self, other: ClassStatistics) -> ClassStatistics:
         """Statistics of both sets of rows, of the same classes and folds."""
         if self.kind == "moments":
