@@ -42,8 +42,8 @@ TIMED_ROWS = 4_000
 
 def measure(data: str, name: str) -> dict[str, Any]:
     """Fit and predict in this process."""
-    problem, fixed = DATA[data](), {}
-    X, X_test = problem.X, problem.X_test
+    problem = DATA[data]()
+    X, X_test, fixed = problem.X, problem.X_test, dict[str, Any]()
     if name.startswith("CatBoost") and data == "table":
         X, X_test, fixed = _for_catboost(X, X_test)
     model = make(name, X, problem.y, **fixed)

@@ -178,7 +178,7 @@ def _curve(done: list[Result], name: str) -> list[tuple[int, float, float, int]]
 
 
 def draw(done: list[Result]) -> None:
-    """Draw time to fit and NLL against the number of classes, as SVG and, to look at, as PNG."""
+    """Draw time to fit and NLL against the number of classes."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -192,29 +192,31 @@ def draw(done: list[Result]) -> None:
             continue
         classes, fit, nll, _ = zip(*runs, strict=True)
         is_peer = not name.startswith("ours")
+        place = {"xytext": (-3, 7), "ha": "right"} if is_peer else {"xytext": (7, 0), "va": "center"}
         for panel, values in zip(axes, (fit, nll), strict=True):
-            panel.loglog(classes, values, marker="s" if is_peer else "o", color=colour, lw=2, ms=4)
-            beside = {"xytext": (7, 0), "textcoords": "offset points", "va": "center", "color": colour}
-            panel.annotate(name, (classes[-1], values[-1]), **beside)
+            panel.semilogx(classes, values, marker="s" if is_peer else "o", color=colour, lw=2, ms=4)
+            where = classes[-1], values[-1]
+            panel.annotate(name, where, textcoords="offset points", color=colour, **place)
         for each in done:
             if each["model"] == name and each["data"].startswith(FAMILY) and "limit" in each:
                 axes[0].plot(int(each["data"].split("-")[1]), each["limit"], marker="x", color=colour)
     for panel, title in zip(axes, ("seconds to fit, one thread", "NLL, unseen fonts"), strict=True):
         _finish(panel, title, sorted({each[0] for name in COLOURS for each in _curve(done, name)}))
-    path = RESULTS.parent / "figures" / "boosting_race.svg"
-    figure.savefig(path, metadata={"Date": None})
+    axes[0].set_yscale("log")
+    axes[0].yaxis.set_major_formatter("{x:g}")
+    axes[0].margins(y=0.15)
+    axes[1].set_ylim(0, 1.15 * axes[1].dataLim.y1)
+    figure.savefig(RESULTS.parent / "figures" / "boosting_race.svg", metadata={"Date": None})
 
 
 def _finish(panel: Any, title: str, classes: list[int]) -> None:
     """Few ticks, plain numbers, room for the labels of lines."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+    from matplotlib.ticker import FuncFormatter, NullLocator
 
     panel.set_xlim(classes[0] / 1.3, classes[-1] * 9)
     panel.set_xticks([n for n in (26, 100, 400, 1600, 6355) if n in classes])
     panel.xaxis.set_minor_locator(NullLocator())
-    for axis in (panel.xaxis, panel.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-        axis.set_minor_formatter(NullFormatter())
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     panel.set_xlabel("classes (printed kanji)")
     panel.set_title(title, loc="left", fontsize=10)
     panel.grid(alpha=0.25)

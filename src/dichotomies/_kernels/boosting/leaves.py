@@ -17,10 +17,16 @@ def move_above(codes: Any, limit: Any, stays: Any, leaf: Any, new_leaf: Any, pla
 
 @kernel
 def move_categories(codes: Any, bits: Any, leaf: Any, new_leaf: Any, place: Any) -> None:
-    """Move the rows at a leaf whose categories are not in the set to another one."""
+    """Move the rows at a leaf whose categories are not in the set to another one.
+
+    The word of a category's bit is chosen by the upper bits of its code, which is quicker than reading it.
+    """
+    word0, word1, word2, word3 = bits[0], bits[1], bits[2], bits[3]
     for i in range(len(place)):
-        code = np.int64(codes[i]) & 255
-        stays = (bits[code >> 6] >> np.uint64(code & 63)) & np.uint64(1) == np.uint64(1)
+        is_odd = (codes[i] & np.uint8(64)) != 0
+        low, high = word1 if is_odd else word0, word3 if is_odd else word2
+        word = high if (codes[i] & np.uint8(128)) != 0 else low
+        stays = (word >> np.uint64(codes[i] & np.uint8(63))) & np.uint64(1) == np.uint64(1)
         moved = leaf if stays else new_leaf
         place[i] = moved if place[i] == leaf else place[i]
 

@@ -1,11 +1,9 @@
-"""Parameters of gradient boosting that follow the number of rows of a node.
+"""Parameters of gradient boosting that follow the number of rows of a node, and the size of an ensemble.
 
 Chosen by the NLL of rows that were held out from the training rows of letter, optdigits and parts of omniglot
-and kanji_fonts, and on a generated table, for single trees and for ensembles of four and eight. Trees on few
-features and on a part of the rows have a lower loss than trees on all of them, in less time, and the more
-rows there are, the more and the larger trees pay. Half as many rounds with steps of 0.35 instead of 0.2 cost
-a single tree up to 5 %; four such trees have the NLL of four with all rounds in half of the time. Many
-members with few rounds each are better than few with many (``python -m benchmarks.boosting_budget``).
+and kanji_fonts, and on a generated table, for single trees and for ensembles of four and eight. The more rows
+there are, the more and the larger trees pay; many members with few rounds each are better than few with many
+(``python -m benchmarks.boosting_budget``).
 """
 
 from __future__ import annotations
