@@ -143,7 +143,8 @@ def run(data: str, name: str, limit: int) -> dict[str, Any]:
     if work.returncode < 0:
         return {"limit": limit}
     if work.returncode:
-        return {"error": work.stderr.strip().splitlines()[-1][:200]}
+        lines = work.stderr.strip().splitlines()
+        return {"error": next((line for line in lines if "Error" in line), lines[-1])[-200:]}
     found: dict[str, Any] = json.loads(work.stdout.splitlines()[-1])
     return found
 
