@@ -82,7 +82,8 @@ _FIGURE = "../figures/boosting_race.svg"
 def write_page(done: list[Result]) -> None:
     """Write ``docs/benchmarks/boosting_race.md`` and ``docs/figures/boosting_race.svg``."""
     known = {each["data"]: each for each in done if "fit" in each}
-    rows = [_row(each, known[each["data"]]) for each in sorted(done, key=lambda e: _place(e, known))]
+    listed = sorted((e for e in done if e["data"] in known), key=lambda e: _place(e, known))
+    rows = [_row(each, known[each["data"]]) for each in listed]
     text = f"{TEXT.strip()}\n\n{_ratios(done)}\n\n{_slopes(done)}\n\n"
     text += f"![Time and NLL by the number of classes]({_FIGURE})\n"
     text += f"{AT_EQUAL_NLL}\n{_at_equal_nll(done)}\n\n## All runs\n"
@@ -186,35 +187,41 @@ def draw(done: list[Result]) -> None:
     mpl.rcParams |= {"svg.hashsalt": "boosting race", "font.size": 10}
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, 2, figsize=(8, 3.1), layout="constrained")
+    figure, axes = pyplot.subplots(1, 2, figsize=(8, 3), layout="constrained", width_ratios=(4, 3))
     for name, colour in COLOURS.items():
         runs = _curve(done, name)
         if not runs:
             continue
         classes, fit, nll, _ = zip(*runs, strict=True)
-        is_peer = not name.startswith("ours")
-        place = {"xytext": (-3, 7), "ha": "right"} if is_peer else {"xytext": (7, 0), "va": "center"}
-        for panel, values in zip(axes, (fit, nll), strict=True):
-            panel.semilogx(classes, values, marker="s" if is_peer else "o", color=colour, lw=2, ms=4)
-            where = classes[-1], values[-1]
-            panel.annotate(name, where, textcoords="offset points", color=colour, **place)
+        style = {"marker": "o" if name.startswith("ours") else "s", "color": colour, "lw": 2, "ms": 4}
+        axes[0].loglog(classes, fit, **style)
+        axes[1].semilogx(classes, nll, **style)
         for each in done:
             if each["model"] == name and each["data"].startswith(FAMILY) and "limit" in each:
                 axes[0].plot(int(each["data"].split("-")[1]), each["limit"], marker="x", color=colour)
     for panel, title in zip(axes, ("seconds to fit, one thread", "NLL, unseen fonts"), strict=True):
         _finish(panel, title, sorted({each[0] for name in COLOURS for each in _curve(done, name)}))
-    axes[0].set_yscale("log")
+    _label_lines(axes[0], done)
     axes[0].yaxis.set_major_formatter("{x:g}")
-    axes[0].margins(y=0.15)
-    axes[1].set_ylim(0, 1.15 * axes[1].dataLim.y1)
+    axes[1].set_ylim(0, 1.1 * axes[1].dataLim.y1)
     figure.savefig(RESULTS.parent / "figures" / "boosting_race.svg", metadata={"Date": None})
 
 
+def _label_lines(panel: Any, done: list[Result]) -> None:
+    """Write the names beside the panel, at the height of their last points, half a line apart at least."""
+    ends = sorted((_curve(done, name)[-1][1], name) for name in COLOURS if _curve(done, name))
+    height = 0.0
+    for seconds, name in ends:
+        height = max(seconds, 1.9 * height)
+        panel.text(
+            1.02, height, name, transform=panel.get_yaxis_transform(), va="center", color=COLOURS[name]
+        )
+
+
 def _finish(panel: Any, title: str, classes: list[int]) -> None:
-    """Few ticks, plain numbers, room for the labels of lines."""
+    """Few ticks and plain numbers."""
     from matplotlib.ticker import FuncFormatter, NullLocator
 
-    panel.set_xlim(classes[0] / 1.3, classes[-1] * 9)
     panel.set_xticks([n for n in (26, 100, 400, 1600, 6355) if n in classes])
     panel.xaxis.set_minor_locator(NullLocator())
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
