@@ -1,7 +1,8 @@
 """Boosted trees against LightGBM, XGBoost, CatBoost and scikit-learn, by the number of classes.
 
 Needs ``pip install lightgbm xgboost catboost`` beside the project. Every model is fitted in a process of its
-own with a limit of processor time. Results are stored as they come, and an interrupted race is continued.
+own with a limit of processor time. Results are stored as they come, and an interrupted race is continued;
+``--again`` replaces stored results.
 """
 
 from __future__ import annotations
@@ -23,193 +24,44 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from threadpoolctl import threadpool_limits
 
-from benchmarks import problems
+import dichotomies
+from benchmarks.boosting_race_data import DATA
+from benchmarks.boosting_race_models import NAMES, OURS, SEARCHED, make
 from benchmarks.boosting_race_page import write_page
 from benchmarks.race import RESULTS
-from dichotomies import HistGradientBoostClassifier, NestedDichotomyClassifier, NestedDichotomyEnsemble
 from dichotomies._kernels.compile import compiling_always
-from experiments.datasets import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dichotomies._common.typing import FloatArray, IntArray
 
 STORE = RESULTS / "boosting_race.jsonl"
 
-
-# ------------------------------------------------------------------ data
-
-
-def optdigits() -> problems.Problem:
-    """Digits, 64 features; every fourth row is for testing."""
-    data = load("optdigits")
-    return problems._divided("optdigits", data.X.astype(float), data.y, np.arange(len(data.y)) % 4 == 0)
-
-
-def nhcd() -> problems.Problem:
-    """Handwritten characters, 1,296 features; every fourth row is for testing."""
-    data = load("nhcd")
-    return problems._divided("nhcd", data.X.astype(float), data.y, np.arange(len(data.y)) % 4 == 0)
-
-
-def table(n_classes: int = 60, n_rows: int = 12_000) -> problems.Problem:
-    """A generated table: 20 numbers, a tenth of them missing, and 10 columns of 5 to 200 categories."""
-    import pandas  # type: ignore[import-untyped]
-
-    rng = np.random.default_rng(0)
-    y = rng.integers(n_classes, size=n_rows)
-    X = rng.normal(size=(n_rows, 20)) + rng.normal(size=(n_classes, 20))[y]
-    X[rng.random(X.shape) < 0.1] = np.nan
-    X[:, 0] = np.where(rng.random(n_rows) < (y % 3) / 4, np.nan, X[:, 0])  # being missing tells something
-    columns: dict[str, Any] = {f"number {i}": X[:, i] for i in range(20)}
-    for i, n_values in enumerate(np.linspace(5, 200, 10).astype(int)):
-        usual = rng.integers(n_values, size=n_classes)[y]
-        value = np.where(rng.random(n_rows) < 0.5, rng.integers(n_values, size=n_rows), usual)
-        columns[f"category {i}"] = pandas.Categorical([f"c{v}" for v in value])
-    frame, test = pandas.DataFrame(columns), np.arange(n_rows) % 4 == 0
-    return problems.Problem("table", frame[~test], y[~test], frame[test], y[test])
-
-
-def forest_cover(n_rows: int = 40_000) -> problems.Problem:
-    """Rows of the shape of covtype: 10 numbers, 44 indicators, 7 classes of very different sizes."""
-    rng = np.random.default_rng(0)
-    y = rng.choice(7, size=n_rows, p=[0.365, 0.488, 0.061, 0.005, 0.016, 0.03, 0.035])
-    soil = (5 * y + rng.integers(0, 14, size=n_rows)) % 40
-    numbers = rng.normal(size=(n_rows, 10)) + rng.normal(size=(7, 10))[y] * rng.random(10)
-    numbers[:, 1] = numbers[:, 0] * numbers[:, 2] + 0.3 * y
-    X = np.hstack([numbers, np.eye(40)[soil], np.eye(4)[(y + rng.integers(0, 3, size=n_rows)) % 4]])
-    return problems._divided("covtype-like", X, y, np.arange(n_rows) % 4 == 0)
-
-
-DATA: dict[str, Callable[[], problems.Problem]] = {
-    "optdigits": optdigits,
-    "letter": problems.letter,
-    "omniglot-100": lambda: problems.omniglot(100),
-    "omniglot-400": lambda: problems.omniglot(400),
-    "table": table,
-    "covtype-like": forest_cover,
-    "kanji_fonts-26": lambda: problems.kanji_fonts(26),
-    "kanji_fonts-100": lambda: problems.kanji_fonts(100),
-    "kanji_fonts-200": lambda: problems.kanji_fonts(200),
-    "kanji_fonts-400": lambda: problems.kanji_fonts(400),
-    "nhcd": nhcd,
-    "omniglot-1623": problems.omniglot,
-    "kanji_fonts-1600": lambda: problems.kanji_fonts(1600),
-    "kanji_fonts-6355": problems.kanji_fonts,
-}
-
-# ------------------------------------------------------------------ contenders
-
-
-def ours(n_trees: int, *, calibrated: bool) -> Any:
-    """The library's defaults; not calibrated, as the others are."""
-    given: dict[str, Any] = {"random_state": 0}
-    if not calibrated:
-        given |= {"internal_calibration": None, "external_calibration": None}
-    node = HistGradientBoostClassifier()
-    if n_trees == 1:
-        return NestedDichotomyClassifier(node, **given)
-    return NestedDichotomyEnsemble(node, n_estimators=n_trees, **given)
-
-
-def lightgbm(**parameters: Any) -> Any:
-    """LightGBM, one thread."""
-    from lightgbm import LGBMClassifier
-
-    return LGBMClassifier(n_jobs=1, verbose=-1, random_state=0, **parameters)
-
-
-def xgboost(**parameters: Any) -> Any:
-    """XGBoost, one thread."""
-    from xgboost import XGBClassifier
-
-    return XGBClassifier(n_jobs=1, tree_method="hist", enable_categorical=True, random_state=0, **parameters)
-
-
-def catboost() -> Any:
-    """CatBoost, one thread."""
-    from catboost import CatBoostClassifier
-
-    return CatBoostClassifier(thread_count=1, verbose=0, random_seed=0, allow_writing_files=False)
-
-
-def scikit_learn() -> Any:
-    """scikit-learn's histogram boosting."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(random_state=0)
-
-
-class Searched:
-    """The better of some settings on a fifth of the training rows, fitted again on all of them."""
-
-    def __init__(self, make: Callable[..., Any], settings: list[dict[str, Any]]) -> None:
-        self.make, self.settings = make, settings
-
-    def search(self, X: Any, y: IntArray) -> Any:
-        """Return an unfitted model with the better setting."""
-        held = np.random.default_rng(0).random(len(y)) < 0.2
-        losses = []
-        for setting in self.settings:
-            proba = self.make(**setting).fit(X[~held], y[~held]).predict_proba(X[held])
-            losses.append(-np.log(np.maximum(proba[np.arange(len(proba)), y[held]], 1e-300)).mean())
-        return self.make(**self.settings[int(np.argmin(losses))])
-
-
-def searched_lightgbm() -> Searched:
-    """LightGBM by default, with three times the rounds, or with larger trees of drawn rows and features."""
-    drawn = {"subsample": 0.7, "subsample_freq": 1, "colsample_bytree": 0.5, "min_child_samples": 5}
-    return Searched(lightgbm, [{}, {"n_estimators": 300}, {"num_leaves": 63, **drawn}])
-
-
-def searched_xgboost() -> Searched:
-    """XGBoost likewise."""
-    drawn = {"subsample": 0.7, "colsample_bytree": 0.5}
-    return Searched(xgboost, [{}, {"n_estimators": 300, "learning_rate": 0.15}, {"max_depth": 8, **drawn}])
-
-
-CONTENDERS: dict[str, Callable[[], Any]] = {
-    "ours, one tree": lambda: ours(1, calibrated=False),
-    "ours, four trees": lambda: ours(4, calibrated=False),
-    "ours, one tree, calibrated": lambda: ours(1, calibrated=True),
-    "ours, ten trees, calibrated": lambda: ours(10, calibrated=True),
-    "LightGBM": lightgbm,
-    "XGBoost": xgboost,
-    "scikit-learn": scikit_learn,
-    "XGBoost, searched": searched_xgboost,
-    "LightGBM, searched": searched_lightgbm,
-    "CatBoost": catboost,
-    "XGBoost, multi-output": lambda: xgboost(multi_strategy="multi_output_tree"),
-}
-
-# ------------------------------------------------------------------ one run
+#: Prediction is timed on so many rows, the test rows again and again: neither side answers row by row.
+TIMED_ROWS = 4_000
 
 
 def measure(data: str, name: str) -> dict[str, Any]:
     """Fit and predict in this process."""
-    problem, model = DATA[data](), CONTENDERS[name]()
-    X, X_test = problem.X, problem.X_test
-    if name == "CatBoost" and data == "table":
-        X, X_test, model = _for_catboost(X, X_test, model)
-    if name.startswith("ours"):  # compiled beforehand, as the others are
+    problem = DATA[data]()
+    X, X_test, fixed = problem.X, problem.X_test, dict[str, Any]()
+    if name.startswith("CatBoost") and data == "table":
+        X, X_test, fixed = _for_catboost(X, X_test)
+    model = make(name, X, problem.y, **fixed)
+    n_repeats = -(-TIMED_ROWS // len(problem.y_test))
+    many = _rows(X_test, np.tile(np.arange(len(problem.y_test)), n_repeats))
+    if name in OURS:  # compiled beforehand, as the others are
         few = np.flatnonzero(problem.y < 5)[:400]
         with compiling_always():
             model.fit(_rows(X, few), problem.y[few]).predict_proba(X_test)
-    if isinstance(model, Searched):
-        model = model.search(X, problem.y)
     before, begun = _peak(), time.process_time()
     model.fit(X, problem.y)
-    fitted = time.process_time()
-    proba, n_calls, seconds = np.asarray(model.predict_proba(X_test)), 1, time.process_time() - fitted
-    while seconds < 0.05:  # the clock is coarse
-        model.predict_proba(X_test)
-        n_calls, seconds = n_calls + 1, time.process_time() - fitted
-    log_proba = np.log(np.maximum(proba, 1e-300))
+    fitted = time.process_time() - begun
+    proba = np.asarray(model.predict_proba(X_test))
+    memory, log_proba = _peak() - before, np.log(np.maximum(proba, 1e-300))
     return {
-        "fit": fitted - begun,
-        "predict": seconds / n_calls,
-        "memory": _peak() - before,
+        "fit": fitted,
+        "predict": _seconds_to_predict(model, many) / n_repeats,
+        "memory": memory,
         "size": _size(model),
         "nll": _nll(log_proba, problem.y_test),
         "scaled": _scaled_nll(log_proba, problem.y_test),
@@ -218,18 +70,28 @@ def measure(data: str, name: str) -> dict[str, Any]:
         "rows": len(problem.y),
         "features": int(X.shape[1]),
         "test rows": len(problem.y_test),
+        "version": dichotomies.__version__,
     }
+
+
+def _seconds_to_predict(model: Any, X: Any) -> float:
+    """The fastest of some calls, for at least a fifth of a second."""
+    begun, fastest = time.process_time(), np.inf
+    while (start := time.process_time()) < begun + 0.2:
+        model.predict_proba(X)
+        fastest = min(fastest, time.process_time() - start)
+    return fastest
 
 
 def _rows(X: Any, rows: IntArray) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def _for_catboost(X: Any, X_test: Any, model: Any) -> tuple[Any, Any, Any]:
+def _for_catboost(X: Any, X_test: Any) -> tuple[Any, Any, dict[str, Any]]:
     """Categories as text, which is what CatBoost takes."""
     names = [column for column in X.columns if column.startswith("category")]
     as_text = [frame.assign(**{name: frame[name].astype(str) for name in names}) for frame in (X, X_test)]
-    return *as_text, model.set_params(cat_features=names)
+    return *as_text, {"cat_features": names}
 
 
 def _peak() -> float:
@@ -281,34 +143,66 @@ def run(data: str, name: str, limit: int) -> dict[str, Any]:
     if work.returncode < 0:
         return {"limit": limit}
     if work.returncode:
-        return {"error": work.stderr.strip().splitlines()[-1][:200]}
+        lines = work.stderr.strip().splitlines()
+        return {"error": next((line for line in lines if "Error" in line), lines[-1])[-200:]}
     found: dict[str, Any] = json.loads(work.stdout.splitlines()[-1])
     return found
+
+
+def hit_before(data: str, name: str, done: list[dict[str, Any]]) -> str | None:
+    """Find where the model hit the limit with fewer of these classes, or with all of them and no search."""
+    family, classes = _family(data)
+    for each in done:
+        of, fewer = _family(each["data"])
+        is_less = fewer < classes or (fewer == classes and each["model"] != name)
+        same_model = each["model"] in (name, name.removesuffix(SEARCHED))
+        if "limit" in each and same_model and of == family and is_less:
+            return str(each["data"])
+    return None
+
+
+def _family(data: str) -> tuple[str, int]:
+    name, _, classes = data.partition("-")
+    return name, int(classes) if classes.isdigit() else 0
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=2, metavar=("DATA", "MODEL"), help="measure in this process")
-    parser.add_argument("--limit", type=int, default=180, help="processor seconds for a fit and prediction")
+    parser.add_argument(
+        "--limit", type=int, default=120, help="processor seconds; three times that to search"
+    )
     parser.add_argument("--data", nargs="*", default=list(DATA), choices=list(DATA))
-    parser.add_argument("--models", nargs="*", default=list(CONTENDERS), choices=list(CONTENDERS))
+    parser.add_argument("--models", nargs="*", default=NAMES, choices=NAMES)
+    parser.add_argument("--again", action="store_true", help="measure also what is stored")
     parser.add_argument("--save", action="store_true", help="write the page and the figure")
     options = parser.parse_args()
     if options.one:
         with threadpool_limits(1):
             print(json.dumps(measure(*options.one)))
         return
-    done = [json.loads(line) for line in STORE.read_text().splitlines()] if STORE.exists() else []
     for data in options.data:
         for name in options.models:
-            if any((each["data"], each["model"]) == (data, name) for each in done):
-                continue
-            done.append({"data": data, "model": name, **run(data, name, options.limit)})
-            print(done[-1], flush=True)
-            with STORE.open("a") as store:
-                store.write(json.dumps(done[-1]) + "\n")
+            _run_and_store(data, name, options.limit, again=options.again)
     if options.save:
-        write_page(done)
+        write_page(stored())
+
+
+def stored() -> list[dict[str, Any]]:
+    """The results so far."""
+    return [json.loads(line) for line in STORE.read_text().splitlines()] if STORE.exists() else []
+
+
+def _run_and_store(data: str, name: str, limit: int, *, again: bool) -> None:
+    if not again and any((each["data"], each["model"]) == (data, name) for each in stored()):
+        return
+    before = hit_before(data, name, stored())
+    limit *= 3 if name.endswith(SEARCHED) else 1
+    found = {"hit before": before} if before else run(data, name, limit)
+    print(data, name, found, flush=True)
+    others = [each for each in stored() if (each["data"], each["model"]) != (data, name)]
+    lines = [json.dumps(each) for each in (*others, {"data": data, "model": name, **found})]
+    STORE.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 import polars
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 
@@ -221,3 +221,30 @@ def test_stopping_early_keeps_the_trees_that_lower_the_loss_of_rows_held_out(rng
 def test_trees_without_a_limit_are_refused():
     with pytest.raises(ValueError, match="at most 256 leaves"):
         HistGradientBoostClassifier(max_leaf_nodes=None).fit(np.eye(4), [0, 1, 0, 1])
+
+
+# ------------------------------------------------------------------ ensembles
+
+
+@pytest.mark.parametrize(("n_members", "share"), [(1, 1.0), (10, 1.0), (20, 0.5), (1000, 0.25)])
+def test_members_of_large_ensembles_share_the_rounds_of_ten(n_members, share):
+    sizes = np.array([9.0, 500.0, 1e5]), np.zeros(4, dtype=bool)
+    alone = HistGradientBoostClassifier().boosting_parameters(*sizes)
+    member = HistGradientBoostClassifier(n_members=n_members).boosting_parameters(*sizes)
+    assert_array_equal(member.n_estimators, np.rint(share * alone.n_estimators))
+    assert member.learning_rate == alone.learning_rate / share**0.75
+
+
+def test_an_ensemble_tells_its_size_unless_rounds_or_steps_are_given(digits):
+    X, y = digits[0][:200], digits[1][:200]
+    plain = {"internal_calibration": None, "external_calibration": None, "random_state": 0}
+
+    def ensemble(**given):
+        node = HistGradientBoostClassifier(**given)
+        return NestedDichotomyEnsemble(node, n_estimators=12, **plain).fit(X, y).predict_proba(X)
+
+    told = ensemble()
+    assert_array_equal(told, ensemble(n_members=12))
+    assert np.abs(told - ensemble(n_members=1)).max() > 1e-3
+    for given in ({"learning_rate": 0.35}, {"n_estimators": 5}):
+        assert_array_equal(ensemble(**given), ensemble(**given, n_members=1))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from dichotomies._common.parallel import n_bytes
@@ -58,6 +59,7 @@ class Plan(EnsembleParameters):
             )
         calibrated = values["internal_calibration"] is not None
         checked = {name: check(values[name]) for name, check in _CHECKS.items() if name in values}
+        base = _as_member(base, checked.get("n_estimators", 1))
         checked["learner"] = choose(base, values["learner"], calibrated=calibrated)
         if isinstance(given, EnsembleParameters) and isinstance(checked["structure"], AutoStructure):
             checked["structure"] = AutoStructure(diverse=True)
@@ -87,6 +89,13 @@ class Plan(EnsembleParameters):
         """True if nodes are trained on folds."""
         crosses_outside = self.calibrates_outside and self.calibration_size == "cross-fit"
         return self.internal_calibration is not None or crosses_outside or self.prediction_sets > 0
+
+
+def _as_member(base: Any, n_members: int) -> Any:
+    """The estimator, told the size of its ensemble if it has a parameter for that."""
+    if n_members == 1 or getattr(base, "n_members", None) != "auto":
+        return base
+    return clone(base).set_params(n_members=n_members)
 
 
 def names_estimator(given: TreeParameters) -> bool:

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.boosting.encoding import Encoder, encode_column, encode_values
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT
-from dichotomies._kernels.boosting.leaves import move_above, move_categories
+from dichotomies._kernels.boosting.leaves import add_values, move_above, move_categories
 from dichotomies._kernels.compile import kernel
 
 #: Rows that go through the trees together; fewer are rounded up to a multiple of what one instruction takes.
-ROW_BLOCK, LANES = 512, 64
+ROW_BLOCK, LANES = 1024, 64
 
 
 class Forest(NamedTuple):
@@ -70,12 +70,12 @@ class BlockMemory(NamedTuple):
 
     Attributes
     ----------
-    codes : (n_used, ROW_BLOCK)
-    column : (ROW_BLOCK,)
+    codes : (n_used, n_rows)
+    column : (n_rows,)
         Values of one feature.
-    place : (ROW_BLOCK,)
+    place : (n_rows,)
         The leaf of each row in one tree.
-    total : (ROW_BLOCK,)
+    total : (n_rows,)
     """
 
     codes: Any
@@ -86,11 +86,12 @@ class BlockMemory(NamedTuple):
 
 def allocate_block(X: FloatArray, forest: Forest) -> BlockMemory:
     """Allocate memory for a block of these rows."""
+    n_rows = min(ROW_BLOCK, -(-max(len(X), 1) // LANES) * LANES)
     return BlockMemory(
-        codes=np.zeros((len(forest.features), ROW_BLOCK), dtype=forest.limit.dtype),
-        column=np.empty(ROW_BLOCK, dtype=X.dtype),
-        place=np.empty(ROW_BLOCK, dtype=np.uint8),
-        total=np.empty(ROW_BLOCK),
+        codes=np.zeros((len(forest.features), n_rows), dtype=forest.limit.dtype),
+        column=np.empty(n_rows, dtype=X.dtype),
+        place=np.empty(n_rows, dtype=np.uint8),
+        total=np.empty(n_rows),
     )
 
 
@@ -103,9 +104,9 @@ def sum_trees(X: FloatArray, forest: Forest, memory: BlockMemory, out: FloatArra
     X : (n_rows, n_features)
     out : (n_rows, n_nodes)
     """
-    for begin in range(0, len(X), ROW_BLOCK):
-        n = min(ROW_BLOCK, len(X) - begin)
-        width = min(ROW_BLOCK, (n + LANES - 1) // LANES * LANES)
+    for begin in range(0, len(X), len(memory.total)):
+        n = min(len(memory.total), len(X) - begin)
+        width = (n + LANES - 1) // LANES * LANES
         place, total = memory.place[:width], memory.total[:width]
         for u in range(len(forest.features)):
             f = forest.features[u]
@@ -113,7 +114,8 @@ def sum_trees(X: FloatArray, forest: Forest, memory: BlockMemory, out: FloatArra
                 memory.column[i] = X[begin + i, f]
             encode_column(memory.column[:n], forest.encoder, u, forest.missing[0], memory.codes[u])
         for k in range(len(forest.base)):
-            total[:] = 0.0
+            for i in range(width):
+                total[i] = 0.0
             for tree in range(forest.tree_offsets[k], forest.tree_offsets[k + 1]):
                 add_tree(memory.codes, forest, tree, place, total)
             for i in range(n):
@@ -124,7 +126,8 @@ def sum_trees(X: FloatArray, forest: Forest, memory: BlockMemory, out: FloatArra
 def add_tree(codes: Any, forest: Forest, tree: int, place: Any, total: FloatArray) -> None:
     """Add the value of one tree to the totals of a block of rows."""
     begin, end = forest.split_offsets[tree], forest.split_offsets[tree + 1]
-    place[:] = 0
+    for i in range(len(place)):
+        place[i] = 0
     for s in range(begin, end):
         leaf, new_leaf, column = forest.leaf[s], np.uint8(s - begin + 1), codes[forest.column[s]]
         if forest.kind[s] == CATEGORICAL:
@@ -132,9 +135,7 @@ def add_tree(codes: Any, forest: Forest, tree: int, place: Any, total: FloatArra
         else:
             stays = forest.missing[0] if forest.kind[s] == MISSING_LEFT else forest.missing[1]
             move_above(column, forest.limit[s], stays, leaf, new_leaf, place)
-    values = forest.value[begin + tree : end + tree + 1]
-    for i in range(len(total)):
-        total[i] += values[place[i]]
+    add_values(forest.value[begin + tree : end + tree + 1], place, total)
 
 
 @kernel(borrows=True)
@@ -175,7 +176,7 @@ def goes_left(x: FloatArray, forest: Forest, split: int) -> bool:
     if np.isnan(x[f]):
         return bool(forest.kind[split] == MISSING_LEFT)
     at = begin + np.int64(forest.limit[split])
-    return bool(at >= end or x[f] <= edges[at])
+    return bool(at >= end or not edges[at] < x[f])
 
 
 @kernel

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from dichotomies._kernels.boosting.gradient import GradientBoosting
 from dichotomies._kernels.boosting.newton import CategoricalNewton, Newton
 from dichotomies.learners.boosting.base import HistBoostClassifier
-from dichotomies.learners.boosting.sizes import by_rows
+from dichotomies.learners.boosting.sizes import by_rows, share_of_rounds, step_of_member
 from dichotomies.learners.frames import FrameCategories, positions
 from dichotomies.persistence import Estimator, savable
 
@@ -47,14 +47,19 @@ class HistGradientBoostClassifier(HistBoostClassifier):
     Parameters
     ----------
     n_estimators : int or "auto", default="auto"
-        Number of trees; "auto" is ``8 * log2(n_rows) - 4``, from 12 to 130.
+        Number of trees; "auto" is ``8 * log2(n_rows) - 4``, from 12 to 130, or the share in `n_members`.
     max_leaf_nodes : int, None or "auto", default="auto"
         Maximum number of leaves of a tree, at most 256; None for no limit but `max_depth`; "auto" is
         ``n_rows / 128``, from 8 to 127.
     max_depth : int or None, default=None
         Maximum depth of a tree; at most 8 without `max_leaf_nodes`.
-    learning_rate : float, default=0.35
-        Shrinkage: factor of the value of every leaf.
+    learning_rate : float or "auto", default="auto"
+        Shrinkage: factor of the value of every leaf; "auto" is 0.35, or more with a share of the trees.
+    n_members : int or "auto", default="auto"
+        Number of class trees of the ensemble that nodes belong to; "auto" is that of the
+        `NestedDichotomyEnsemble` that trains them, and otherwise 1. If `n_estimators` and `learning_rate` are
+        "auto", each of more than ten members has the share ``10 / n_members`` of the trees, a quarter at
+        least, and steps larger by the power 3/4 of its inverse.
     l2_regularization : float, default=0.3
         Added to the Hessian of every leaf.
     min_samples_leaf : int, default=1
@@ -113,6 +118,8 @@ class HistGradientBoostClassifier(HistBoostClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **HistBoostClassifier._parameter_constraints,
         "n_estimators": [Interval(Integral, 1, None, closed="left"), _AUTO],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), _AUTO],
+        "n_members": [Interval(Integral, 1, None, closed="left"), _AUTO],
         "max_leaf_nodes": [Interval(Integral, 2, 256, closed="both"), None, _AUTO],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "l2_regularization": [Interval(Real, 0, None, closed="left")],
@@ -133,7 +140,8 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         *,
         max_leaf_nodes: int | str | None = "auto",
         max_depth: int | None = None,
-        learning_rate: float = 0.35,
+        learning_rate: float | str = "auto",
+        n_members: int | str = "auto",
         l2_regularization: float = 0.3,
         min_samples_leaf: int = 1,
         min_child_weight: float = 0.01,
@@ -149,6 +157,7 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.learning_rate = learning_rate
+        self.n_members = n_members
         self.l2_regularization = l2_regularization
         self.min_samples_leaf = min_samples_leaf
         self.min_child_weight = min_child_weight
@@ -171,6 +180,9 @@ class HistGradientBoostClassifier(HistBoostClassifier):
     def boosting_parameters(self, n_rows: FloatArray, is_categorical: BoolArray) -> GradientBoosting:
         """Return the parameters as kernels take them, for `n_rows`; `is_categorical` marks features."""
         auto, ones = by_rows(n_rows, len(is_categorical)), np.ones(len(n_rows), dtype=np.intp)
+        n_members = self._n_sharing
+        auto["n_estimators"] = np.rint(share_of_rounds(n_members) * auto["n_estimators"])
+        step = step_of_member(n_members) if isinstance(self.learning_rate, str) else self.learning_rate
         given = {name: self._given(name, value) for name, value in auto.items()}
         depth = 255 if self.max_depth is None else min(self.max_depth, 255)
         leaves = 2**depth * ones if self.max_leaf_nodes is None else given["max_leaf_nodes"]
@@ -181,12 +193,18 @@ class HistGradientBoostClassifier(HistBoostClassifier):
             max_depth=depth * ones,
             max_leaves=leaves.astype(np.intp),
             min_rows=int(self.min_samples_leaf) * ones,
-            learning_rate=float(self.learning_rate),
+            learning_rate=float(step),
             tree_features=given["max_tree_features"],
             subsample=float(self.subsample),
             split_features=float(self.max_features),
             seed=int(self.random_state),
         )
+
+    @property
+    def _n_sharing(self) -> int:
+        """Number of members that share the trees: 1 where their number or the learning rate is given."""
+        is_given = not (isinstance(self.n_estimators, str) and isinstance(self.learning_rate, str))
+        return 1 if is_given or isinstance(self.n_members, str) else int(self.n_members)
 
     def frame_categories(self, X: Any) -> FrameCategories | None:
         """Find the categorical columns of a data frame `X`."""

@@ -1,10 +1,9 @@
-"""Parameters of gradient boosting that follow the number of rows of a node.
+"""Parameters of gradient boosting that follow the number of rows of a node, and the size of an ensemble.
 
 Chosen by the NLL of rows that were held out from the training rows of letter, optdigits and parts of omniglot
-and kanji_fonts, and on a generated table, for single trees and for ensembles of four and eight. Trees on few
-features and on a part of the rows have a lower loss than trees on all of them, in less time, and the more
-rows there are, the more and the larger trees pay. Half as many rounds with steps of 0.35 instead of 0.2 cost
-a single tree up to 5 %; four such trees have the NLL of four with all rounds in half of the time.
+and kanji_fonts, and on a generated table, for single trees and for ensembles of four and eight. The more rows
+there are, the more and the larger trees pay; many members with few rounds each are better than few with many
+(``python -m benchmarks.boosting_budget``).
 """
 
 from __future__ import annotations
@@ -15,6 +14,27 @@ import numpy as np
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray
+
+
+#: Step of a single class tree; number of members of an ensemble that have all rounds; least share of them.
+STEP, FULL_MEMBERS, LEAST_SHARE = 0.35, 10, 0.25
+
+
+def share_of_rounds(n_members: int) -> float:
+    """Share of the rounds that each member of an ensemble has: more than ten share the rounds of ten.
+
+    Examples
+    --------
+    >>> from dichotomies.learners.boosting.sizes import share_of_rounds, step_of_member
+    >>> [(share_of_rounds(n), round(step_of_member(n), 2)) for n in (1, 10, 20, 40)]
+    [(1.0, 0.35), (1.0, 0.35), (0.5, 0.59), (0.25, 0.99)]
+    """
+    return min(max(FULL_MEMBERS / n_members, LEAST_SHARE), 1.0)
+
+
+def step_of_member(n_members: int) -> float:
+    """Learning rate of a member of an ensemble: larger steps make up for fewer rounds."""
+    return float(STEP / share_of_rounds(n_members) ** 0.75)
 
 
 def by_rows(n_rows: FloatArray, n_features: int) -> dict[str, FloatArray]:

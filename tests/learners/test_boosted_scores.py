@@ -1,0 +1,99 @@
+"""Codes of values and sums of leaf values, to the last bit those of plain code row by row."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from dichotomies._kernels.boosting.encoding import encode_rows, encode_values, make_encoder
+from dichotomies.learners.boosting.trees import BoostedTrees
+
+EDGES = {
+    "even": lambda rng: np.arange(15) / 15,
+    "drawn": lambda rng: np.sort(rng.normal(size=254)),
+    "of all magnitudes": lambda rng: np.sort(10.0 ** rng.uniform(-300, 300, size=200)),
+    "all but one in one step": lambda rng: np.append(np.sort(rng.random(100)), 1e9),
+    "one": lambda rng: np.zeros(1),
+    "none": lambda rng: np.empty(0),
+    "next to each other": lambda rng: np.nextafter(1.0, 2.0) + np.arange(3) * np.finfo(float).eps,
+    "infinite": lambda rng: np.array([-1e308, 0.0, np.inf]),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", EDGES)
+def test_the_code_of_a_value_is_the_number_of_edges_below_it(rng, name, dtype):
+    edges = EDGES[name](rng)
+    x = np.concatenate([edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf)])
+    with np.errstate(over="ignore"):
+        x = np.concatenate([x, rng.normal(size=50), [np.nan, np.inf, -np.inf, 0.0]]).astype(dtype)
+    X = np.column_stack([x, x])
+    is_categorical = np.array([False, True])
+    encoder = make_encoder(np.tile(edges, 2), len(edges) * np.arange(3), is_categorical)
+    codes = np.empty(X.shape, dtype=np.uint8)
+    encode_rows(X, np.arange(len(X)), encoder, codes)
+    for f in range(2):
+        assert_array_equal(codes[:, f], encode_values(x, edges, is_categorical[f]))
+
+
+def random_trees(rng, n_features=5, n_edges=9, n_trees=(30, 0, 40)):
+    """Nodes with trees of one to fourteen leaves, on numbers and on categories."""
+    n_splits = rng.integers(0, 14, size=sum(n_trees))
+    total = n_splits.sum()
+    is_categorical = np.arange(n_features) % 2 == 1
+    column = rng.integers(n_features, size=total).astype(np.int32)
+    kind = np.where(is_categorical[column], 2, rng.integers(2, size=total)).astype(np.uint8)
+    return BoostedTrees(
+        features=np.arange(n_features)[::-1],
+        edges=np.tile(np.arange(n_edges), n_features).astype(float),
+        edge_offsets=n_edges * np.arange(n_features + 1),
+        is_categorical=is_categorical,
+        column=column,
+        leaf=np.concatenate([rng.integers(s + 1) for n in n_splits for s in range(n)], axis=None).astype(
+            np.uint8
+        ),
+        limit=rng.integers(n_edges + 1, size=total).astype(np.uint8),
+        kind=kind,
+        categories=rng.integers(256, size=((kind == 2).sum(), 32)).astype(np.uint8),
+        split_offsets=np.concatenate([[0], np.cumsum(n_splits)]),
+        value=rng.normal(size=total + len(n_splits)),
+        tree_offsets=np.concatenate([[0], np.cumsum(n_trees)]),
+        base=rng.normal(size=len(n_trees)),
+        scale=rng.random(len(n_trees)),
+        is_trained=np.ones(len(n_trees), dtype=bool),
+    )
+
+
+def plain_log_odds(trees, x, k):
+    total = 0.0
+    set_of_split = np.cumsum(trees.kind == 2) - 1
+    for tree in range(*trees.tree_offsets[k : k + 2]):
+        begin, end = trees.split_offsets[tree : tree + 2]
+        leaf = 0
+        for s in range(begin, end):
+            value, c = x[trees.features[trees.column[s]]], trees.column[s]
+            edges = trees.edges[trees.edge_offsets[c] : trees.edge_offsets[c + 1]]
+            if trees.kind[s] == 2:
+                code = int(encode_values(np.array([value]), edges, True)[0])
+                stays = trees.categories[set_of_split[s]][code // 8] >> (code % 8) & 1
+            else:
+                stays = trees.kind[s] == 1 if np.isnan(value) else (edges < value).sum() <= trees.limit[s]
+            leaf = s - begin + 1 if leaf == trees.leaf[s] and not stays else leaf
+        total += trees.value[begin + tree + leaf]
+    return trees.base[k] + trees.scale[k] * total
+
+
+@pytest.mark.parametrize("n_rows", [1, 70, 1100])
+def test_log_odds_are_sums_in_the_order_of_the_trees(rng, n_rows):
+    trees = random_trees(rng)
+    X = rng.integers(-2, 12, size=(n_rows, 5)) / 1.0
+    X[rng.random(X.shape) < 0.1] = np.nan
+    log_odds = trees.log_odds(X)
+    checked = rng.permutation(n_rows)[:60]
+    expected = [[plain_log_odds(trees, X[i], k) for k in range(3)] for i in checked]
+    assert_array_equal(log_odds[checked], expected)
+    rows, nodes = np.repeat(np.arange(n_rows), 3), np.tile(np.arange(3), n_rows)
+    assert_array_equal(trees.pair_log_odds(X, rows, nodes), log_odds[rows, nodes])
+
+
+def test_no_rows_have_no_log_odds(rng):
+    assert random_trees(rng).log_odds(np.empty((0, 5))).shape == (0, 3)
