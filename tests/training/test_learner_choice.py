@@ -54,7 +54,7 @@ def checkerboard(rng, n):
 
 @pytest.mark.slow
 def test_boosted_trees_are_tried_where_rows_are_many_and_dense(rng):
-    assert isinstance(fitted(*checkerboard(rng, 10_000)).estimator_, HistGradientBoostClassifier)
+    assert isinstance(fitted(*checkerboard(rng, 3_000)).estimator_, HistGradientBoostClassifier)
     few = fitted(*checkerboard(rng, 600))
     assert not any(name.startswith("Hist") for name in few.learner_nll_)
 

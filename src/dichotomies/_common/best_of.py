@@ -16,8 +16,10 @@ K = TypeVar("K")
 _HUGE = 1e50
 
 
-def best_of(losses: Mapping[K, FloatArray], weight: FloatArray, margin: float = 1.0) -> K:
+def best_of(losses: Mapping[K, FloatArray], weight: FloatArray) -> K:
     """Return the way of least mean loss, or the first one if the best is not clearly better than that.
+
+    Clearly: by more than a standard error of the paired difference.
 
     Parameters
     ----------
@@ -25,8 +27,6 @@ def best_of(losses: Mapping[K, FloatArray], weight: FloatArray, margin: float = 
         Loss of each row by every way; the first is the simplest, which the others have to beat.
     weight : array of shape (n,)
         Weight of each row.
-    margin : float, default=1.0
-        Standard errors of the paired difference by which the first way has to be beaten.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def best_of(losses: Mapping[K, FloatArray], weight: FloatArray, margin: float = 
     gain = losses[first] - losses[best]
     mean = float(weight @ gain) / total
     error = np.sqrt(float(weight @ (gain - mean) ** 2)) / total
-    return best if mean > margin * error else first
+    return best if mean > error else first
 
 
 def _unit(arrays: Iterable[FloatArray]) -> float:

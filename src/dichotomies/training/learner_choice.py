@@ -38,7 +38,7 @@ _SHARE, _LEAST_ROWS, _MOST_ROWS = 0.2, 2_000, 5_000
 _MANY_CLASSES = 100
 #: Boosted trees are tried on at least so many rows, since fewer do not pay for kernels that may have to be
 #: compiled, with at most so many features, and at least so many rows per class on average.
-_MANY_ROWS, _MOST_FEATURES, _ROWS_PER_CLASS = 10_000, 200, 30
+_MANY_ROWS, _MOST_FEATURES, _ROWS_PER_CLASS = 3_000, 200, 30
 #: Share by which a candidate must lower the NLL of those before it, which are simpler or quicker; the second,
 #: divided by the root of the number of rows, is what chance may do.
 _LEAST_GAIN, _CHANCE = 0.02, 0.5
