@@ -53,7 +53,8 @@ Generated data: *table* has 20 numbers, a tenth of them missing, and 10 columns 
 
 How many times as long as ours the fastest peer takes to fit, and the quickest peer to predict, which may be
 another one; in brackets, the same peer as for the fit. NLL of the best peer (in brackets, of the fastest to
-fit):
+fit). Peers with a higher NLL than that of equal probabilities are left out here and in the figure: LightGBM's
+defaults diverge on 200 and 400 kanji.
 """
 
 AT_EQUAL_NLL = """
@@ -113,12 +114,17 @@ def _why_not(each: Result) -> str:
     return f"not started: stopped on {each['hit before']}" if "hit before" in each else str(each["error"])
 
 
+def _has_learned(each: Result) -> bool:
+    """Test that the NLL is below that of equal probabilities."""
+    return bool(each["nll"] < np.log(each["classes"]))
+
+
 def _by_data(done: list[Result]) -> Iterator[tuple[str, dict[str, Result], list[Result]]]:
     """The finished runs on each dataset by model, and those of peers, by the number of classes."""
     finished = sorted((each for each in done if "fit" in each), key=itemgetter("classes", "data"))
     for data in dict.fromkeys(each["data"] for each in finished):
         runs = {each["model"]: each for each in finished if each["data"] == data}
-        peers = [each for name, each in runs.items() if not name.startswith("ours")]
+        peers = [each for name, each in runs.items() if not name.startswith("ours") and _has_learned(each)]
         if peers and "ours, one tree" in runs:
             yield data, runs, peers
 
@@ -175,7 +181,8 @@ def _slopes(done: list[Result]) -> str:
 
 
 def _curve(done: list[Result], name: str) -> list[tuple[int, float, float, int]]:
-    runs = (e for e in done if e["model"] == name and e["data"].startswith(FAMILY) and "fit" in e)
+    of_family = (e for e in done if e["model"] == name and e["data"].startswith(FAMILY))
+    runs = (e for e in of_family if "fit" in e and _has_learned(e))
     return sorted((e["classes"], e["fit"], e["nll"], e["rows"]) for e in runs)
 
 

@@ -23,6 +23,10 @@ from dichotomies._kernels.compile import ANY_ORDER, OVERLOADS, Kernel, KernelByT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+#: Newest numba whose internals `_Whole` and `_Part` were tested with; with newer ones, kernels are compiled as
+#: numba does by itself, which takes longer.
+_NEWEST = (0, 68)
+
 #: Seconds of compilation that are announced to people who wait for it.
 _LONG = 2.0
 
@@ -37,7 +41,8 @@ def dispatcher(kernel: Kernel[Any, Any], *, is_inner: bool = False) -> Callable[
     options["forceinline"] = is_inner and kernel.is_copied
     if kernel.borrows:  # otherwise as in the kernel that calls it
         options["_nrt"] = False
-    options["pipeline_class"] = _PartCompiler if is_inner else _WholeCompiler
+    if numba.version_info.short <= _NEWEST:
+        options["pipeline_class"] = _PartCompiler if is_inner else _WholeCompiler
     made: Any = numba.njit(**options)(kernel.function)
     if not is_inner:
         made._cache = KernelCache(kernel.function, lambda: _announce(kernel))
