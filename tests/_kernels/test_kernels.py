@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
+from dichotomies._kernels import dispatch
 from dichotomies._kernels.compile import csr_arrays, is_small, kernel
 from dichotomies._kernels.elementary import sum_of_logs, take_exponentials, take_logs
 from dichotomies._kernels.weights import dense_pairs
@@ -46,6 +47,24 @@ def test_what_a_kernel_calls_runs_plainly_if_it_does():
         return 2 * inner(x)
 
     assert outer.when(True)(3) == 8
+
+
+@pytest.mark.parametrize("newest", [(0, 0), (99, 0)])
+def test_kernels_compile_by_the_own_pipeline_and_by_that_of_any_other_numba(monkeypatch, newest):
+    monkeypatch.setattr(dispatch, "_NEWEST", newest)
+
+    @kernel
+    def square(x):
+        return x * x
+
+    @kernel
+    def total(x):
+        found = 0.0
+        for i in range(len(x)):
+            found += square(x[i])
+        return found
+
+    assert total(np.arange(4.0)) == 14.0
 
 
 def test_the_rule_for_plain_code_knows_sizes_alone():
