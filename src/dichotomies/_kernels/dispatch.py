@@ -23,8 +23,8 @@ from dichotomies._kernels.compile import ANY_ORDER, OVERLOADS, Kernel, KernelByT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-#: Newest numba whose internals `_Whole` and `_Part` were tested with; with newer ones, kernels are compiled as
-#: numba does by itself, which takes longer.
+#: Newest numba whose internals `_Whole` and `_Part` were tested with. With newer ones, kernels are compiled
+#: as numba does by itself, which takes longer.
 _NEWEST = (0, 68)
 
 #: Seconds of compilation that are announced to people who wait for it.
