@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._common.parallel import written
-
 if TYPE_CHECKING:
     from dichotomies.tables import Table
 
@@ -79,6 +77,8 @@ def as_dense(X: Any) -> Any:
     """Convert sparse rows to an array; raise if that is too large."""
     size = 8 * X.shape[0] * X.shape[1]
     if size > MOST_BYTES:
+        from dichotomies._common.parallel import written  # takes long to import
+
         raise ValueError(f"It takes no sparse rows, and these would be {written(size)} as an array.")
     return X.toarray() if hasattr(X, "toarray") else X
 
