@@ -25,13 +25,12 @@ if TYPE_CHECKING:
 TEXT = """
 # Cold start
 
-Seconds of processor time from the start of a new process to the first prediction, median of several runs:
+Seconds of processor time from the start of a new process to the first prediction, one run of each:
 importing, fitting and predicting 100 rows, first with an empty cache of compiled kernels, then with the
 kernels of the first run found there. Beside it the same with scikit-learn's estimator for the task, and how
 many times its time the cold start takes. One thread on either side. "Kernels" are those that had to be
-compiled. Training rows are all of iris, digits, or letter's 16,000. Other work on the machine lengthens
-processor time as well, by a third to a half in the present run (scikit-learn takes 1.2 to 1.4 seconds on
-digits on a quiet machine): the ratio tells more than the seconds.
+compiled. Training rows are all of iris, digits, or letter's 16,000. Most of a warm start is the import of
+scikit-learn, numpy and scipy, which its own estimator needs as well: the ratio tells more than the seconds.
 """
 
 HEADER = [
