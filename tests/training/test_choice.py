@@ -10,10 +10,10 @@ from sklearn.svm import LinearSVC
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble, load
 from dichotomies._common.best_of import best_of
 from dichotomies._common.parallel import Context
+from dichotomies._kernels.composition import class_log_proba
 from dichotomies.calibrators.binary import BINARY, Auto, Segments
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.calibrators.multiclass.base import HeldOut
-from dichotomies.inference.composition import class_log_proba
 from dichotomies.learners import Wanted
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import fold_count

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._common.parallel import Context, row_slices
-from dichotomies._kernels.composition import implied_log_odds
+from dichotomies._common.chunks import bytes_of_chunk, chunk_rows, in_chunks, row_slices
+from dichotomies._common.parallel import Context
+from dichotomies._kernels.composition import class_log_proba, implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
-from dichotomies.inference.composition import bytes_of_chunk, chunk_rows, class_log_proba, in_chunks
 from dichotomies.inference.pooling import POOLINGS
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
@@ -219,8 +219,7 @@ class ImpliedScorer:
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row at each node."""
-        tree = self.tree
-        return implied_log_odds(self.model.log_proba(X), tree.left, tree.right, tree.leaf_order)
+        return implied_log_odds(self.tree, self.model.log_proba(X))
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""

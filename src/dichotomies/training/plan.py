@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from dichotomies._common.parallel import n_bytes
+from dichotomies._common.chunks import n_bytes
 from dichotomies.calibrators.binary import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from dichotomies._common.parallel import row_slices, rows_within, run
+from dichotomies._common.chunks import row_slices, rows_within
+from dichotomies._common.parallel import run
 from dichotomies._kernels.softmax import class_sums, scale_sums
 
 if TYPE_CHECKING:

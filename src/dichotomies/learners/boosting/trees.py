@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 
+from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._common.gathering import take_segments
-from dichotomies._common.parallel import row_slices, rows_within
 from dichotomies._kernels.boosting.encoding import make_encoder
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL
 from dichotomies._kernels.boosting.tree_sums import (
