@@ -78,7 +78,7 @@ class Plan(EnsembleParameters):
 
     @property
     def chooses(self) -> bool:
-        """True if a calibration is still to be chosen by out-of-fold NLL, see `training.choice`."""
+        """True if a calibration is to be chosen by out-of-fold NLL, see `training.calibration_choice`."""
         crosses_outside = self.calibration_size == "cross-fit"
         return isinstance(self.internal_calibration, Auto) or (
             crosses_outside and isinstance(self.external_calibration, AutoCalibration)

@@ -14,7 +14,7 @@ from dichotomies.inference.scorers import JoinedScorer
 from dichotomies.rows import NodeTask
 from dichotomies.rows.folds import fold_count, fold_of_rows, hold_out
 from dichotomies.structures import GrowingTask
-from dichotomies.training.choice import choose
+from dichotomies.training.calibration_choice import choose
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, calibration_sample, fit_external, given, settled
 from dichotomies.training.kept_rows import KeptRows, unseen_scores
@@ -140,7 +140,7 @@ def _conformal(
     """Scores for prediction sets, if they are planned."""
     if not plan.prediction_sets:
         return None
-    from dichotomies.training.conformal import conformal_scores  # takes long to import
+    from dichotomies.training.set_scores import conformal_scores  # takes long to import
 
     return conformal_scores(plan, fitted, rows, unseen)
 

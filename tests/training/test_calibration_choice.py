@@ -17,7 +17,7 @@ from dichotomies.calibrators.multiclass.base import HeldOut
 from dichotomies.learners import Wanted
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import fold_count
-from dichotomies.training.choice import _Comparison, choose
+from dichotomies.training.calibration_choice import _Comparison, choose
 from dichotomies.training.cross_fitting import CrossFit
 from dichotomies.training.external import Calibration
 from dichotomies.training.plan import Plan
@@ -174,8 +174,8 @@ def test_few_rows_get_only_calibrators_that_nodes_share(digits, rows_per_class):
 
 
 def test_many_rows_are_compared_on_a_stratified_sample(rng, monkeypatch):
-    monkeypatch.setattr("dichotomies.training.choice._MOST_PAIRS", 0)
-    monkeypatch.setattr("dichotomies.training.choice._FEWEST_ROWS", 500)
+    monkeypatch.setattr("dichotomies.training.calibration_choice._MOST_PAIRS", 0)
+    monkeypatch.setattr("dichotomies.training.calibration_choice._FEWEST_ROWS", 500)
     y = np.arange(3000) % 10
     X = rng.normal(size=(3000, 4)) + rng.normal(size=(10, 4))[y]
     clf = fit(X, y)
