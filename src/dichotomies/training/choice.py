@@ -41,11 +41,14 @@ _MANY_CLASSES = 1_000
 #: Mean number of rows of a class below which calibrators that fit every node by itself are not candidates:
 #: most nodes have few rows.
 _FEW_ROWS = 10
+#: Mean number of rows of a class below which every candidate inside is tried with every one outside: the NLLs
+#: of the nodes are too noisy to leave any out.
+_SOME_ROWS = 20
 #: Share of the NLL of all nodes that a calibrator inside must save to be preferred to a simpler one: what the
 #: simpler one leaves, calibration outside can correct in part.
 _WORTH_FREEDOM = 0.1
 #: Share of the NLL that one calibration inside must save if it has a lower accuracy than another.
-_WORTH_ERRORS = 0.03
+_WORTH_ERRORS = 0.1
 #: Mean number of rows of a class below which nothing is calibrated outside: most rows are of classes that the
 #: model of the other folds does not know.
 _FEWEST_OF_A_CLASS = 1.5
@@ -76,10 +79,10 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
 
     Every candidate inside is fitted to the out-of-fold scores of the nodes without the fold of the row. By
     Proposition 1 the nodes' NLLs tell which is best; one with more freedom must save a tenth. For that one,
-    and for no calibration inside, the log-probabilities of the classes are composed, and every candidate
-    outside is fitted to those of the other folds. The pair of least NLL is chosen, with three preferences.
+    and for no calibration inside, or for all where rows are few, the log-probabilities of the classes are
+    composed, and every candidate outside is fitted to those of the other folds. The pair of least NLL is chosen, with three preferences.
     Nothing inside, where the difference is noise. Nothing that costs accuracy inside, beyond noise, and does
-    not lower the NLL by 3 %. Vector scaling outside, unless nothing is clearly better. Each pair is charged
+    not lower the NLL by a tenth. Vector scaling outside, unless nothing is clearly better. Each pair is charged
     one more row than there is, of the least probable class that it has: `_Comparison`.
 
     Parameters
@@ -96,7 +99,8 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
     inside, outside = _candidates(plan, rows)
     comparison = _Comparison(rows.take(scores.order))
     screening = _Screening.of(inside, crossed)
-    unseen = {name: scores.unseen(screening.fold_maps.get(name)) for name in screening.finalists(inside)}
+    compared = screening.finalists(inside) if len(rows) >= _SOME_ROWS * rows.n_classes else inside
+    unseen = {name: scores.unseen(screening.fold_maps.get(name)) for name in compared}
     for name, each in unseen.items():
         comparison.add(name, out_of_fold_log_proba(plan, each))
         for external in filter(None, outside.values()):
