@@ -248,20 +248,43 @@ class Likelihood:
         parts = self._run(task)
         return sum(value for value, _ in parts), np.sum([sums for _, sums in parts], axis=0)
 
+    def log_proba(self, scale: FloatArray, bias: FloatArray) -> FloatArray:
+        """Return the log-probabilities of all classes, in the precision of the likelihood."""
+        found = np.empty(self.rows.shape, np.float32 if self.single else np.float64)
+        for few in row_blocks(*self.rows.shape):
+            found[few] = normalise(self._block(few) * scale.astype(found.dtype) + bias.astype(found.dtype))
+        return found
+
     def own_log_proba(self, scale: FloatArray, bias: FloatArray) -> FloatArray:
         """Return the log-probability of each row's class."""
         found = np.empty(len(self.rows.codes))
         for few in row_blocks(*self.rows.shape):
-            x = self.rows.block(few) if self._by_kernel else self._x[few]
+            x = self._block(few)
             z = x * scale.astype(x.dtype) + bias.astype(x.dtype)
             log_total, own, _ = _softmax(z, self.rows.codes[few], safe=False)
             found[few] = own - log_total
         return found
 
+    def _block(self, rows: slice) -> RealArray:
+        return self.rows.block(rows) if self.rows.is_on_device or self._by_kernel else self._x[rows]
+
+    def take(self, chosen: BoolArray) -> Likelihood:
+        """Return the likelihood of the rows where `chosen` is True, in the same precision."""
+        rows = self.rows.take(chosen)
+        if rows.is_on_device or self._by_kernel:
+            return Likelihood(rows, self.n_jobs)
+        other = copy(self)
+        other.rows, other._x, other._weight = rows, self._x[chosen], self._weight[chosen]
+        other._tasks = [(slice(0, len(rows.codes)),)]
+        return other
+
     def reweighted(self, weight: FloatArray) -> Likelihood:
         """Return the likelihood of the same rows with other weights."""
+        rows = replace(self.rows, weight=weight)
+        if rows.is_on_device:
+            return Likelihood(rows, self.n_jobs)
         other = copy(self)
-        other.rows, other._weight = replace(self.rows, weight=weight), weight.astype(self._weight.dtype)
+        other.rows, other._weight = rows, weight.astype(self._weight.dtype)
         return other
 
     def scale_sums(self, scale: float) -> tuple[float, float, float]:

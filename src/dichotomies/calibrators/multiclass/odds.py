@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dichotomies._common.array_api import log_softmax
 from dichotomies.calibrators.multiclass._bend import Bend, best_bend
-from dichotomies.calibrators.multiclass._likelihood import (
-    DOUBLE_UP_TO,
-    LOWEST,
-    Likelihood,
-    normalise,
-    row_blocks,
-)
+from dichotomies.calibrators.multiclass._likelihood import LOWEST, Likelihood, normalise, row_blocks
 from dichotomies.calibrators.multiclass._noise import best_noise, mix
 from dichotomies.calibrators.multiclass.base import MULTICLASS
 from dichotomies.calibrators.multiclass.vector import VectorScaling
@@ -91,16 +84,15 @@ class OddsScaling(VectorScaling):
 
     def fit_rows(self, rows: CalibrationRows) -> None:
         """Fit as vector scaling does, weighing rows, then find the bend and the share of noise."""
-        super().fit_rows(rows)
-        inputs = self._inputs(rows)
-        scaled = np.empty(inputs.shape, np.float32 if inputs.raw.size > DOUBLE_UP_TO else np.float64)
-        for part in row_blocks(*inputs.shape):
-            scaled[part] = normalise(inputs.block(part) * self.scale_ + self.bias_)
-        self.bend_ = tuple(best_bend(scaled, rows.codes, self._weighed(inputs).weight))
-        for part in row_blocks(*inputs.shape):
+        likelihood = Likelihood(self._inputs(rows), self.n_jobs)
+        self._fit(likelihood)
+        mine = np.arange(len(rows.codes)), rows.codes
+        scaled = likelihood.log_proba(self.scale_, self.bias_)
+        trust = best_noise(scaled[mine], rows.weight, self.n_classes_).trust
+        self.bend_ = tuple(best_bend(scaled, rows.codes, rows.weight * trust))
+        for part in row_blocks(*rows.shape):
             self.bend.apply(scaled[part])
-        own = scaled[np.arange(len(scaled)), rows.codes]
-        self.noise_ = best_noise(own, rows.weight, self.n_classes_).share
+        self.noise_ = best_noise(scaled[mine], rows.weight, self.n_classes_).share
 
     def _weigh(self, objective: ScalingObjective, x: FloatArray) -> float:
         """Weigh rows by the probability that the scores bear on them; noise has made the scales too low."""
@@ -117,9 +109,10 @@ class OddsScaling(VectorScaling):
         objective.likelihood = likelihood.reweighted(weight * best.trust)
         return stretch
 
-    def _weighed(self, inputs: CalibrationRows) -> CalibrationRows:
-        own = Likelihood(inputs, self.n_jobs).own_log_proba(self.scale_, self.bias_)
-        return replace(inputs, weight=inputs.weight * best_noise(own, inputs.weight, self.n_classes_).trust)
+    def _weight(self, likelihood: Likelihood) -> FloatArray:
+        weight: FloatArray = likelihood.rows.weight
+        own = likelihood.own_log_proba(self.scale_, self.bias_)
+        return weight * best_noise(own, weight, self.n_classes_).trust
 
     def _inputs(self, rows: CalibrationRows) -> CalibrationRows:
         return rows.as_log_odds()

@@ -13,7 +13,6 @@ from dichotomies.calibrators.multiclass._likelihood import (
     Likelihood,
     best_scale,
     log_odds,
-    normalise,
     row_blocks,
 )
 from dichotomies.calibrators.multiclass._scaling import ScalingObjective, Spread, best_spread
@@ -136,7 +135,10 @@ class VectorScaling(_VectorModel):
 
     def fit_rows(self, rows: CalibrationRows) -> None:
         """Alternate between choosing the prior and fitting under it."""
-        objective = _all_free(Likelihood(self._inputs(rows), self.n_jobs))
+        self._fit(Likelihood(self._inputs(rows), self.n_jobs))
+
+    def _fit(self, likelihood: Likelihood) -> None:
+        objective = _all_free(likelihood)
         unit = best_scale(objective.likelihood, tol=_ROUGHLY).scale
         x, n_iter = np.concatenate([[unit], np.zeros(2 * self.n_classes_)]), 0
         for i, tol in enumerate((max(self.tol, _ROUGH_TOL), self.tol)):
@@ -156,24 +158,23 @@ class VectorScaling(_VectorModel):
 
     def held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
         """Judge the rows by refits under the prior of this fit, a few steps from it."""
-        inputs, found = self._weighed(self._inputs(rows)), HeldOut.empty(len(fold))
+        likelihood, found = Likelihood(self._inputs(rows), self.n_jobs), HeldOut.empty(len(fold))
+        weighed = likelihood.reweighted(self._weight(likelihood))
         start = np.concatenate([[self.common_scale_], self.scale_ - self.common_scale_, self.bias_])
         for f in np.unique(fold):
-            own, others = inputs.take(fold == f), inputs.take(fold != f)
-            objective = _all_free(Likelihood(others, self.n_jobs))
-            objective.prior = Spread(*self.spread_).precision(unit=self.unit_)
-            x = (
-                objective.minimum(start, tol=self.tol, max_iter=_REFIT_STEPS).x
-                if len(others.weight)
-                else start
-            )
-            scale, bias = objective.scale_and_bias(x)
-            found.put(fold == f, self._finished(normalise(own.dense() * scale + bias)), own.codes)
+            own, others = likelihood.take(fold == f), _all_free(weighed.take(fold != f))
+            others.prior = Spread(*self.spread_).precision(unit=self.unit_)
+            x = start
+            if not (fold == f).all():
+                x = others.minimum(start, tol=self.tol, max_iter=_REFIT_STEPS).x
+            log_proba = own.log_proba(*others.scale_and_bias(x))
+            found.put(fold == f, self._finished(log_proba), own.rows.codes)
         return found
 
-    def _weighed(self, inputs: CalibrationRows) -> CalibrationRows:
-        """Return the rows with the weights that they have in the fit."""
-        return inputs
+    def _weight(self, likelihood: Likelihood) -> FloatArray:
+        """Return the weights that the rows have in the fit."""
+        weight: FloatArray = likelihood.rows.weight
+        return weight
 
     def _finished(self, log_proba: FloatArray) -> FloatArray:
         """Return what becomes of normalised log-probabilities after scaling."""
