@@ -41,12 +41,10 @@ _MANY_CLASSES = 1_000
 #: Mean number of rows of a class below which calibrators that fit every node by itself are not candidates:
 #: most nodes have few rows.
 _FEW_ROWS_OF_NODES = 4
-#: Mean number of rows of a class below which calibration inside must be accurate before calibration outside,
-#: too: biases of the classes that few rows give do not hold for other rows.
+#: Mean number of rows of a class below which every candidate inside is tried with every one outside, since
+#: the NLLs of the nodes are too noisy to leave any out; and calibration inside must be accurate before
+#: calibration outside, too: biases of the classes that few rows give do not hold for other rows.
 _FEW_ROWS = 10
-#: Mean number of rows of a class below which every candidate inside is tried with every one outside: the NLLs
-#: of the nodes are too noisy to leave any out.
-_SOME_ROWS = 20
 #: Share of the NLL of all nodes that a calibrator inside must save to be preferred to a simpler one: what the
 #: simpler one leaves, calibration outside can correct in part.
 _WORTH_FREEDOM = 0.1
@@ -101,9 +99,10 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
     sample = stratified(rows.codes, np.arange(len(rows)), most, rng)
     scores = _RawScores(plan, forest, rows, crossed, sample)
     inside, outside = _candidates(plan, rows)
-    comparison = _Comparison(rows.take(scores.order), few_rows=len(rows) < _FEW_ROWS * rows.n_classes)
+    few_rows = len(rows) < _FEW_ROWS * rows.n_classes
+    comparison = _Comparison(rows.take(scores.order), few_rows=few_rows)
     screening = _Screening.of(inside, crossed)
-    compared = screening.finalists(inside) if len(rows) >= _SOME_ROWS * rows.n_classes else inside
+    compared = inside if few_rows else screening.finalists(inside)
     unseen = {name: scores.unseen(screening.fold_maps.get(name)) for name in compared}
     for name, each in unseen.items():
         comparison.add(name, out_of_fold_log_proba(plan, each))
