@@ -26,6 +26,9 @@ CHUNK_BYTES = 32 * 2**20
 #: Bytes of intermediate results while composing them, small enough for a core's cache.
 _CACHED_BYTES = 128 * 2**10
 
+#: Bytes of node log-odds and class log-probabilities of several trees while they are pooled.
+_POOLED_BYTES = 2**20
+
 #: Chunks are multiples of this many rows, so that BLAS meets every row at the same place of its blocks.
 _ALIGNMENT = 64
 _MAX_ROWS = 8192
@@ -34,7 +37,12 @@ _MAX_ROWS = 8192
 _ARRAYS = 10
 
 
-def class_log_proba(tree: ClassTree, log_odds: FloatArray, out: FloatArray | None = None) -> FloatArray:
+def class_log_proba(
+    tree: ClassTree,
+    log_odds: FloatArray,
+    out: FloatArray | None = None,
+    n_rows: int | None = None,
+) -> FloatArray:
     """Log-probability of every class from the log-odds at every node.
 
     The log-probability of a class is the sum of the log-probabilities of the turns on its path
@@ -47,6 +55,8 @@ def class_log_proba(tree: ClassTree, log_odds: FloatArray, out: FloatArray | Non
         Log-odds of going left.
     out : ndarray of shape (n_rows, n_classes), optional
         Where to write.
+    n_rows : int, optional
+        Number of rows that these are a block of. It decides if compiled code is used.
 
     Returns
     -------
@@ -63,7 +73,8 @@ def class_log_proba(tree: ClassTree, log_odds: FloatArray, out: FloatArray | Non
     """
     out = np.empty((len(log_odds), tree.n_classes)) if out is None else out
     arrays = canonical(tree.left), canonical(tree.right), canonical(tree.leaf_order)  # once for all blocks
-    sums = path_sums.when(is_small(len(log_odds), plain_seconds(log_odds.size, tree.depth), is_answer=True))
+    n_rows = len(log_odds) if n_rows is None else n_rows
+    sums = path_sums.when(is_small(n_rows, plain_seconds(n_rows * tree.n_nodes, tree.depth), is_answer=True))
     for rows in row_slices(len(log_odds), rows_within(_CACHED_BYTES, tree.n_nodes)):
         block = log_odds[rows]
         sums(block, _log_likelier(block), *arrays, out[rows])
@@ -78,6 +89,11 @@ def _log_likelier(log_odds: FloatArray) -> FloatArray:
     result += 1.0
     np.log(result, out=result)
     return np.negative(result, out=result)
+
+
+def cached_rows(width: int) -> int:
+    """Rows per block so that `width` numbers of each stay in a core's cache while trees are pooled."""
+    return rows_within(_POOLED_BYTES, width, multiple_of=_ALIGNMENT)
 
 
 def chunk_rows(width: int, n_workers: int = 1) -> int:
