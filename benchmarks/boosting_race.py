@@ -144,7 +144,7 @@ def run(data: str, name: str, limit: int) -> dict[str, Any]:
         return {"limit": limit}
     if work.returncode:
         lines = work.stderr.strip().splitlines()
-        return {"error": next((line for line in lines if "Error" in line), lines[-1])[-200:]}
+        return {"error": next((line for line in lines if "Error:" in line), lines[-1])[-200:]}
     found: dict[str, Any] = json.loads(work.stdout.splitlines()[-1])
     return found
 

@@ -11,7 +11,13 @@ import numpy as np
 from dichotomies._common.parallel import Context, row_slices
 from dichotomies._kernels.composition import implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
-from dichotomies.inference.composition import bytes_of_chunk, cached_rows, chunk_rows, class_log_proba, in_chunks
+from dichotomies.inference.composition import (
+    bytes_of_chunk,
+    cached_rows,
+    chunk_rows,
+    class_log_proba,
+    in_chunks,
+)
 from dichotomies.inference.pooling import POOLINGS
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
