@@ -41,9 +41,9 @@ scaling, each half of the test rows with the temperature of the other half (extr
 errors: kanji_fonts-26 has few test rows).
 
 Our defaults were chosen on rows held out from the training rows of letter, optdigits, omniglot and
-kanji_fonts (of the latter two, of classes that are only in the largest problems here) and on generated data of
-other seeds. The test rows of this race were not looked at for that; an earlier choice of the shares of rows
-and features had used a part of optdigits' test rows.
+kanji_fonts (of the latter two, of classes that are only in the largest problems here) and on generated data
+of other seeds. The test rows of this race were not looked at for that; an earlier choice of the shares of
+rows and features had used a part of optdigits' test rows.
 
 Generated data: *table* has 20 numbers, a tenth of them missing, and 10 columns of 5 to 200 categories;
 *covtype-like* has 10 numbers, 44 indicators and 7 classes of the sizes of covtype. On these and on *nhcd* and
