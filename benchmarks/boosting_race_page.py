@@ -34,7 +34,7 @@ on 400 and more classes, and for ours. A model that was stopped is not started w
 data, nor is a search where its default was stopped; the table says so, and marks models that have not been
 run.
 
-Prediction is timed on the test rows repeated to 4,000 or more, the fastest of several calls, and given per
+Prediction is timed on the test rows repeated to 4,000 or more, by the mean of several calls, and given per
 set of test rows: neither side answers row by row. Memory is the growth of the peak during fit and prediction,
 size that of the model in a file (ours: its own format; others: pickle). *NLL, scaled* is after temperature
 scaling, each half of the test rows with the temperature of the other half (extreme where a half has no
