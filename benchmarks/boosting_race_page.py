@@ -37,7 +37,8 @@ run.
 Prediction is timed on the test rows repeated to 4,000 or more, by the mean of several calls, and given per
 set of test rows: neither side answers row by row. *Coarse*: timed earlier, by the fastest of single calls of
 less than 0.1 s, each of which may be read as 4 ms too short. XGBoost on 400 classes, and peers whose calls
-take longer, were timed earlier as well, when the machine was busier or less so. Memory is the growth of the peak during fit and prediction,
+take longer, were timed earlier as well, on a machine as busy as it then was.
+Memory is the growth of the peak during fit and prediction,
 size that of the model in a file (ours: its own format; others: pickle). *NLL, scaled* is after temperature
 scaling, each half of the test rows with the temperature of the other half (extreme where a half has no
 errors: kanji_fonts-26 has few test rows).
