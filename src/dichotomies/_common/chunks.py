@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: Bytes of node log-odds held at a time, per worker.
 CHUNK_BYTES = 32 * 2**20
 
+#: Bytes of node log-odds and class log-probabilities of several trees while they are pooled.
+_POOLED_BYTES = 2**20
+
 #: Chunks are multiples of this many rows, so that BLAS meets every row at the same place of its blocks.
 _ALIGNMENT = 64
 _MAX_ROWS = 8192
@@ -109,6 +112,11 @@ def predictions(predict: Callable[[Any], Any], X: Matrix, step: int) -> Iterator
         with np.errstate(divide="ignore"):  # the logarithm of a probability of 0
             predicted = predict(_safe_indexing(X, rows))
         yield rows, predicted
+
+
+def cached_rows(width: int) -> int:
+    """Rows per block so that `width` numbers of each stay in a core's cache while trees are pooled."""
+    return rows_within(_POOLED_BYTES, width, multiple_of=_ALIGNMENT)
 
 
 def chunk_rows(width: int, n_workers: int = 1) -> int:

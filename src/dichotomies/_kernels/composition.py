@@ -25,7 +25,9 @@ class Tree(Protocol):
     def leaf_order(self) -> IntArray: ...
 
 
-def class_log_proba(tree: Tree, log_odds: FloatArray, out: FloatArray | None = None) -> FloatArray:
+def class_log_proba(
+    tree: Tree, log_odds: FloatArray, out: FloatArray | None = None, n_rows: int | None = None
+) -> FloatArray:
     """Log-probability of every class from the log-odds at every node.
 
     The log-probability of a class is the sum of the log-probabilities of the turns on its path
@@ -38,6 +40,8 @@ def class_log_proba(tree: Tree, log_odds: FloatArray, out: FloatArray | None = N
         Log-odds of going left.
     out : ndarray of shape (n_rows, n_classes), optional
         Where to write.
+    n_rows : int, optional
+        Number of rows that these are a block of. It decides if compiled code is used.
 
     Returns
     -------
@@ -54,8 +58,9 @@ def class_log_proba(tree: Tree, log_odds: FloatArray, out: FloatArray | None = N
     """
     out = np.empty((len(log_odds), len(tree.leaf_order))) if out is None else out
     arrays = canonical(tree.left), canonical(tree.right), canonical(tree.leaf_order)  # once for all blocks
-    sums = path_sums.when(is_small(len(log_odds), plain_seconds(log_odds.size, tree.depth), is_answer=True))
-    for rows in row_slices(len(log_odds), rows_within(_CACHED_BYTES, len(tree.left))):
+    n_nodes, n_rows = len(tree.left), len(log_odds) if n_rows is None else n_rows
+    sums = path_sums.when(is_small(n_rows, plain_seconds(n_rows * n_nodes, tree.depth), is_answer=True))
+    for rows in row_slices(len(log_odds), rows_within(_CACHED_BYTES, n_nodes)):
         block = log_odds[rows]
         sums(block, _log_likelier(block), *arrays, out[rows])
     return out

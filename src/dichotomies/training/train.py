@@ -10,7 +10,7 @@ import numpy as np
 
 from dichotomies._common.progress import CALIBRATING
 from dichotomies.inference.fitted import FittedForest
-from dichotomies.inference.scorers import JoinedScorer
+from dichotomies.inference.scorers import JoinedScorer, base_scorers, some_nodes
 from dichotomies.rows import NodeTask
 from dichotomies.rows.folds import fold_count, fold_of_rows, hold_out
 from dichotomies.structures import GrowingTask
@@ -210,5 +210,11 @@ def _each(tasks: Sequence[NodeTask], context: Context) -> Iterator[tuple[NodeTas
 
 
 def _joined(tasks: Sequence[NodeTask], parts: Sequence[Scorer]) -> Scorer:
-    """Scorer of the different nodes of all trees."""
-    return parts[0] if len(parts) == 1 else JoinedScorer(parts, [task.n_nodes for task in tasks])
+    """Scorer of the different nodes of all trees: one model where that is faster."""
+    if len(parts) == 1:
+        return parts[0]
+    scorer = JoinedScorer(parts, [task.n_nodes for task in tasks])
+    bases = [base for part in parts for base in base_scorers(part)]
+    if all(getattr(base, "is_faster_joined", False) for base in bases):
+        return some_nodes(scorer, np.arange(sum(scorer.sizes)))
+    return scorer
