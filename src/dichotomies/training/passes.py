@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.blas import ONE_BLAS_THREAD
 from dichotomies._common.parallel import row_slices
 from dichotomies.learners.logistic.learner import LogisticLearner
 from dichotomies.learners.logistic.passes import Block, BlockedNode, minimise
@@ -49,7 +50,8 @@ class Passes:
         is_sampled = len(task.rows) < self._n_free[np.unique(task.rows.codes)].sum()
         if self._suits and is_sampled and scorer.is_trained[0]:
             learner: Any = self.training.plan.learner
-            self._nodes.append(BlockedNode.of(learner, task, scorer))
+            with ONE_BLAS_THREAD:
+                self._nodes.append(BlockedNode.of(learner, task, scorer))
             self._places.append(len(parts) - 1)
             self._sides.append(_side_of_class(task))
         if self._nodes and (is_last or not is_sampled or len(self._nodes) >= self._most_nodes):
@@ -73,7 +75,8 @@ class Passes:
 
     def _run(self, parts: list[tuple[Scorer, int]]) -> None:
         learner: Any = self.training.plan.learner
-        minimise(self._nodes, self._blocks, learner.settings.max_iter)
+        with ONE_BLAS_THREAD:  # the last bits of a product depend on their number
+            minimise(self._nodes, self._blocks, learner.settings.max_iter)
         for place, node in zip(self._places, self._nodes, strict=True):
             scorer: Any = parts[place][0]
             weights, intercept = node.theta[None, :-1], node.theta[None, -1]

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from dichotomies.learners.weights import DenseWeights
     from dichotomies.rows import NodeTask
 
-_SMALLEST_STEP = 2.0**-30
+#: Steps that are smaller than this, as a part of the parameters, are not halved any more.
+_SMALLEST_STEP = 2.0**-20
 
 
 class Block(NamedTuple):
