@@ -7,6 +7,7 @@ whose titles contain the text.
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
+import dichotomies
 from benchmarks.race import Store, report
 
 if TYPE_CHECKING:
@@ -29,13 +31,14 @@ Seconds of processor time from the start of a new process to the first predictio
 importing, fitting and predicting 100 rows, first with an empty cache of compiled kernels, then with the
 kernels of the first run found there. Beside it the same with scikit-learn's estimator for the task, and how
 many times its time the cold start takes. One thread on either side. "Kernels" are those that had to be
-compiled. Training rows are all of iris, digits, or letter's 16,000. Most of a warm start is the import of
-scikit-learn, numpy and scipy, which its own estimator needs as well: the ratio tells more than the seconds.
+compiled; Python's own bytecode is there on either side, as pip leaves it. Training rows are all of iris,
+digits, or letter's 16,000. Most of a warm start is the import of scikit-learn, numpy and scipy, which its own
+estimator needs as well: the ratio tells more than the seconds.
 """
 
 HEADER = [
     "case", "import", "first fit", "first prediction", "total, cold", "kernels", "total, warm",
-    "scikit-learn, total", "cold / scikit-learn",
+    "scikit-learn, total", "cold / scikit-learn", "warm / scikit-learn",
 ]  # fmt: skip
 
 _DATA = {
@@ -170,11 +173,14 @@ def _row(ours: str, theirs: str, repeats: int) -> list[str]:
             warm.append(_run(ours, cache)[1])
         other.append(_run(theirs, "")[1])
     parts = [median(part) for part in zip(*(parts for parts, _ in cold), strict=True)]
-    total, flat = median(took for _, took in cold), median(other)
-    return [
-        *(f"{part:.2f}" for part in parts[:3]), f"{total:.2f}", f"{parts[3]:.0f}",
-        f"{median(warm):.2f}", f"{flat:.2f}", f"{total / flat:.1f}",
-    ]  # fmt: skip
+    totals = _totals(median(took for _, took in cold), f"{parts[3]:.0f}", median(warm), median(other))
+    return [*(f"{part:.2f}" for part in parts[:3]), *totals]
+
+
+def _totals(cold: float, kernels: str, warm: float, flat: float) -> list[str]:
+    """The cells from "total, cold" on."""
+    seconds = f"{cold:.2f}", kernels, f"{warm:.2f}", f"{flat:.2f}"
+    return [*seconds, f"{cold / flat:.1f}", f"{warm / flat:.1f}"]
 
 
 _MODELS = {
@@ -219,8 +225,7 @@ def _command_line(name: str, folder: Path, repeats: int) -> list[str]:
             for found in (cold, warm):
                 found.append(_timed([sys.executable, "-m", *commands[name]], cache)[1])
         other.append(_run(theirs, "")[1])
-    total, flat = median(cold), median(other)
-    return [*["-"] * 3, f"{total:.2f}", "-", f"{median(warm):.2f}", f"{flat:.2f}", f"{total / flat:.1f}"]
+    return [*["-"] * 3, *_totals(median(cold), "-", median(warm), median(other))]
 
 
 def _measurements(folder: Path, repeats: int) -> Iterator[tuple[str, Callable[[], list[str]]]]:
@@ -242,6 +247,7 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help="write what is stored to docs/benchmarks/")
     options = parser.parse_args()
     store = Store("cold_start")
+    compileall.compile_dir(Path(dichotomies.__file__).parent, quiet=1)
     with tempfile.TemporaryDirectory() as folder:
         measurements = dict(_measurements(Path(folder), options.repeats))
         for title, measure in measurements.items():

@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks import problems
 from benchmarks.race import arguments, report, seconds
 from dichotomies import HistAdaBoostClassifier, NestedDichotomyClassifier
-from dichotomies.inference.composition import chunk_rows, class_log_proba
+from dichotomies._common.chunks import chunk_rows
+from dichotomies._kernels.composition import class_log_proba
 from dichotomies.inference.scorers import base_scorers
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from benchmarks import problems
 from benchmarks.race import arguments, report
 from dichotomies import NestedDichotomyClassifier
-from dichotomies.inference.composition import class_log_proba
+from dichotomies._kernels.composition import class_log_proba
 from dichotomies.metrics import expected_calibration_error
 
 if TYPE_CHECKING:

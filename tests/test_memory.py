@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from dichotomies import HistGradientBoostClassifier, NestedDichotomyClassifier
-from dichotomies._common.parallel import n_bytes
+from dichotomies._common.chunks import n_bytes
 
 def status(key):
     lines = Path("/proc/self/status").read_text().splitlines()

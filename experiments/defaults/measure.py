@@ -36,7 +36,7 @@ def measure(trial: DefaultsTrial, *, data_dir: Path | None = None) -> DefaultsRe
     peak = PeakMemory()
     data = prepared(trial.dataset, trial.learner, trial.repeat, trial.seed, data_dir)
     if trial.rows_per_class:
-        data = _with_few_rows(data, trial)
+        data = with_few_rows(data, trial)
     model = _classifier(trial)
     columns = columns_of(model, data, peak)
     if columns["fit_seconds"] < SHORT and not trial.rows_per_class:
@@ -59,7 +59,7 @@ def _classifier(trial: DefaultsTrial) -> Any:
     return model
 
 
-def _with_few_rows(data: PreparedSplit, trial: DefaultsTrial) -> PreparedSplit:
+def with_few_rows(data: PreparedSplit, trial: DefaultsTrial) -> PreparedSplit:
     """The same classes with a few training rows each."""
     rng = np.random.RandomState(derived_seed(trial.seed, trial.dataset, trial.repeat, "few rows"))
     order = rng.permutation(len(data.y_train))

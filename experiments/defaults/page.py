@@ -24,7 +24,7 @@ NAMED = "shrunk-platt+vector-odds"
 _DURATIONS = (0.03, 0.1)
 #: Test rows from which a calibration error is measured with little noise.
 _MANY_ROWS = 2_000
-_HALF_A_POINT = 0.5
+HALF_A_POINT = 0.5
 
 
 class Case(NamedTuple):
@@ -175,7 +175,7 @@ def few_rows(by_rows: dict[int, list[Case]]) -> Grid:
         cells = (
             *(str(n_rows), str(len(found)), f"{geometric_mean(now):.3f}", f"{max(now):.3f}"),
             *(f"{max(before):.3f}", f"{fmean(gaps):+.2f}", f"{min(gaps):+.2f}"),
-            str(sum(gap >= -_HALF_A_POINT for gap in gaps)),
+            str(sum(gap >= -HALF_A_POINT for gap in gaps)),
         )
         lines.append(Line(tuple(Words(text) for text in cells)))
     return Grid("defaults/few", "Few rows", header, 1, tuple(lines))

@@ -7,7 +7,7 @@ import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dichotomies._common.parallel import predictions, rows_within
+from dichotomies._common.chunks import predictions, rows_within
 from dichotomies.metrics import RowFacts
 from dichotomies.metrics.binning import binned
 from dichotomies.metrics.calibration import expected_error

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import coo_array, csr_array
 
-from dichotomies._common.parallel import predictions, row_slices, rows_within
+from dichotomies._common.chunks import predictions, row_slices, rows_within
 
 
 @pytest.mark.parametrize("width", [0, 1, 7, 1000, 10**7])

@@ -27,7 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies import ClassTree, NestedDichotomyClassifier
-from dichotomies.inference import composition as inference
+from dichotomies._common import chunks
 from dichotomies.structures import STRUCTURES
 from tests.slow import slow
 from tests.uncalibrated import Clones, Uncalibrated
@@ -379,7 +379,7 @@ def test_the_chunk_size_does_not_matter(digits, estimator, monkeypatch):
     clf = Uncalibrated(estimator, random_state=0).fit(X[: len(y)], y)
     whole = clf.predict_log_proba(X)
     for rows in (64, 128, 192, 1_024):
-        monkeypatch.setattr(inference, "CHUNK_BYTES", rows * 9 * 8)
+        monkeypatch.setattr(chunks, "CHUNK_BYTES", rows * 9 * 8)
         # a matrix product takes its sums in an order that depends on the number of rows
         answer = clf.predict_log_proba(X)
         assert_allclose(answer, whole, rtol=1e-12)

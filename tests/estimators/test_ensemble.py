@@ -17,10 +17,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dichotomies
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
+from dichotomies._kernels.composition import class_log_proba
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.diagnostics import ledger
 from dichotomies.inference.answers import largest
-from dichotomies.inference.composition import class_log_proba
 from dichotomies.rows import Rows
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.structures import STRUCTURES

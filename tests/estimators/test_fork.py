@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from dichotomies import NestedDichotomyClassifier
-from dichotomies._common.blas import FORK_GATE, ONE_BLAS_THREAD, _controller
+from dichotomies._common.parallel import FORK_GATE, ONE_BLAS_THREAD, _controller
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from dichotomies.inference.composition import CHUNK_BYTES
+from dichotomies._common.chunks import CHUNK_BYTES
 from tests.uncalibrated import Clones
 
 NODE_BYTES = 12 * 2**10  # a trained GaussianNB of 288 features: 9.4 KiB of parameters, and its objects

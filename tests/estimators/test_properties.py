@@ -9,7 +9,6 @@ from joblib import parallel_config
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.tree import DecisionTreeClassifier
 
-from dichotomies.inference import composition as inference
 from dichotomies.structures import STRUCTURES
 from tests.uncalibrated import Uncalibrated
 
@@ -45,7 +44,7 @@ def test_workers_and_chunks_do_not_change_a_bit(problem, chunks, n_jobs):
     with parallel_config("threading"):
         many = Uncalibrated(tree, structure, random_state=0, n_jobs=n_jobs).fit(X, y)
         rows = np.tile(X, (8, 1))
-        with patch.object(inference, "CHUNK_BYTES", 64 * chunks * 8 * alone.tree_.n_nodes):
+        with patch("dichotomies._common.chunks.CHUNK_BYTES", 64 * chunks * 8 * alone.tree_.n_nodes):
             assert np.array_equal(many.predict_log_proba(rows), alone.predict_log_proba(rows))
     assert np.array_equal(many.predict_log_proba(rows), alone.predict_log_proba(rows))
 

@@ -9,9 +9,10 @@ from scipy.special import log_expit
 from sklearn.naive_bayes import GaussianNB
 
 from dichotomies import ClassTree, NestedDichotomyClassifier
+from dichotomies._common import chunks
+from dichotomies._common.chunks import chunk_rows, for_each_chunk
 from dichotomies._common.progress import Progress
-from dichotomies.inference import composition as inference
-from dichotomies.inference.composition import chunk_rows, class_log_proba, for_each_chunk
+from dichotomies._kernels.composition import class_log_proba
 from tests.tree.test_class_tree import chain, trees
 
 
@@ -75,7 +76,7 @@ def test_chunks_depend_on_the_tree_alone_and_fit_the_budget():
     for n_nodes in (1, 10, 1_622, 9_999, 10**6):
         rows = chunk_rows(n_nodes)
         assert rows % 64 == 0
-        assert rows == 64 or rows * n_nodes * 8 <= inference.CHUNK_BYTES
+        assert rows == 64 or rows * n_nodes * 8 <= chunks.CHUNK_BYTES
 
 
 def test_every_row_is_scored_once_whatever_the_chunk_size(rng, monkeypatch):
@@ -85,7 +86,7 @@ def test_every_row_is_scored_once_whatever_the_chunk_size(rng, monkeypatch):
 
     tree = ClassTree(rng.permutation(9), rng.permutation(8))
     X = rng.normal(size=(1_000, 8))
-    monkeypatch.setattr(inference, "CHUNK_BYTES", 64 * 8 * 8)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 64 * 8 * 8)
     seen = np.zeros(1_000, dtype=int)
     out = np.empty_like(X)
 
@@ -93,7 +94,7 @@ def test_every_row_is_scored_once_whatever_the_chunk_size(rng, monkeypatch):
         seen[rows] += 1
         out[rows] = log_odds
 
-    for_each_chunk(tree, Identity(), X, consume, n_jobs=2)
+    for_each_chunk(tree.n_nodes, Identity(), X, consume, n_jobs=2)
     assert (seen == 1).all()
     assert np.array_equal(out, X)
 
@@ -101,8 +102,8 @@ def test_every_row_is_scored_once_whatever_the_chunk_size(rng, monkeypatch):
 def test_long_predictions_of_verbose_estimators_report_their_progress(monkeypatch, capsys):
     X, y = np.random.default_rng(0).normal(size=(400, 3)), np.arange(400) % 4
     clf = NestedDichotomyClassifier(GaussianNB(), random_state=0).fit(X, y)
-    monkeypatch.setattr("dichotomies.inference.composition.CHUNK_BYTES", 1)
-    monkeypatch.setattr("dichotomies.inference.composition.Progress", lambda title, patience: Progress(title))
+    monkeypatch.setattr("dichotomies._common.chunks.CHUNK_BYTES", 1)
+    monkeypatch.setattr("dichotomies._common.chunks.Progress", lambda title, patience: Progress(title))
     clf.predict_proba(X)
     assert capsys.readouterr().err == ""
     clf.set_params(verbose=1)

@@ -12,10 +12,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies import HistAdaBoostClassifier, NestedDichotomyClassifier
 from dichotomies._kernels.compile import compiling_always
+from dichotomies._kernels.composition import class_log_proba
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.inference.answers import largest
-from dichotomies.inference.composition import class_log_proba
 from dichotomies.inference.search import TreeSearch
 from dichotomies.learners.weights import DenseWeights, SparseWeights
 from tests.tree.test_class_tree import trees
@@ -245,7 +245,7 @@ def test_the_answer_depends_on_neither_chunks_nor_workers(monkeypatch):
     X, y = _problem()
     clf = Uncalibrated(MultinomialNB(), "random", random_state=0).fit(csr_array(X), y)
     whole = clf.predict_top_k(csr_array(X), 4, search="exact")
-    monkeypatch.setattr("dichotomies.inference.composition.CHUNK_BYTES", 64 * 8 * 59)
+    monkeypatch.setattr("dichotomies._common.chunks.CHUNK_BYTES", 64 * 8 * 59)
     parts = clf.set_params(n_jobs=2).predict_top_k(csr_array(X), 4, search="exact")
     assert np.array_equal(whole[0], parts[0])
     assert np.array_equal(whole[1], parts[1])

@@ -1,10 +1,15 @@
 """Codes of values and sums of leaf values, to the last bit those of plain code row by row."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
+from dichotomies import HistGradientBoostClassifier, NestedDichotomyEnsemble
 from dichotomies._kernels.boosting.encoding import encode_rows, encode_values, make_encoder
+from dichotomies.inference.scorers import JoinedScorer, base_scorers
 from dichotomies.learners.boosting.trees import BoostedTrees
 
 EDGES = {
@@ -97,3 +102,33 @@ def test_log_odds_are_sums_in_the_order_of_the_trees(rng, n_rows):
 
 def test_no_rows_have_no_log_odds(rng):
     assert random_trees(rng).log_odds(np.empty((0, 5))).shape == (0, 3)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+def test_nodes_of_several_models_are_scored_as_before_and_same_bins_are_encoded_once(rng, shift):
+    parts = [random_trees(rng), random_trees(rng), random_trees(rng)]
+    parts[1] = replace(parts[1], edges=parts[1].edges + shift)
+    X = np.where(rng.random((90, 5)) < 0.1, np.nan, rng.integers(-1, 12, size=(90, 5)) / 2)
+    apart = np.column_stack([part.log_odds(X) for part in parts])
+    for nodes in (np.arange(9), rng.permutation(9)[:7]):
+        assert_array_equal(BoostedTrees.gathered(parts, nodes).log_odds(X), apart[:, nodes])
+    n_columns = len(BoostedTrees.gathered(parts, np.arange(9)).features)
+    assert n_columns == 5 if shift == 0.0 else n_columns > 5
+
+
+@pytest.mark.parametrize("calibrator", [None, "platt"])
+def test_members_of_an_ensemble_answer_as_one_model_to_the_last_bit(digits, monkeypatch, calibrator):
+    X, y = digits
+    ensemble = NestedDichotomyEnsemble(
+        HistGradientBoostClassifier(6),
+        n_estimators=3,
+        internal_calibration=calibrator,
+        external_calibration=None,
+        random_state=0,
+    )
+    together = ensemble.fit(X[:600], y[:600]).predict_log_proba(X)
+    assert not any(isinstance(base, JoinedScorer) for base in base_scorers(ensemble.model_.scorer))
+    monkeypatch.setattr(BoostedTrees, "is_faster_joined", False)
+    apart = clone(ensemble).fit(X[:600], y[:600])
+    assert isinstance(apart.model_.scorer, JoinedScorer)
+    assert_array_equal(apart.predict_log_proba(X), together)

@@ -17,7 +17,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn import config_context, get_config
 
-from dichotomies._common.blas import FORK_GATE, ONE_BLAS_THREAD
+from dichotomies._common.parallel import FORK_GATE, ONE_BLAS_THREAD
 from dichotomies._common.shipping import LARGE, drop, optional, shipment, unpacked
 
 if TYPE_CHECKING:

@@ -1,32 +1,32 @@
-"""Work in parts: chunks of rows within a limit of memory, batches, parallel loops here or on a cluster."""
+"""Parallel loops, here or on a cluster: one thread of BLAS per task, and no fork meanwhile."""
 
 from __future__ import annotations
 
-import re
+import os
+import threading
 from contextlib import nullcontext
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
-from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _num_samples
 
-from dichotomies._common.blas import FORK_GATE, ONE_BLAS_THREAD
+# threadpoolctl is a dependency of scikit-learn itself, so it is always installed.
+from threadpoolctl import ThreadpoolController
+
 from dichotomies._common.progress import Bar, Progress, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from dichotomies._common.cluster import Cluster
     from dichotomies._common.progress import Reporter
-    from dichotomies._common.typing import IntArray, Matrix
+    from dichotomies._common.typing import IntArray
 
 
 #: Enough for load balancing and progress reports, few enough to be cheap.
@@ -38,86 +38,107 @@ _CLUSTERS = ("DaskDistributedBackend", "RayBackend")
 #: Seconds of work on one core below which a cluster would only take longer.
 _WORTH_SENDING = 1.0
 
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-
-#: Bytes that the call in progress may take beyond its rows, its model and its answer; None without a limit.
-LIMIT: ContextVar[int | None] = ContextVar("bytes that a call may take", default=None)
+#: Seconds that a fork waits for other threads to finish the task they are at.
+_PATIENCE = 10.0
 
 
-def n_bytes(size: Any) -> int | None:
-    """Read a size: bytes, a text with a unit, or None for no limit.
+class _ForkGate:
+    """Context of work in native libraries, which may hold locks of their own.
 
-    Examples
-    --------
-    >>> from dichotomies._common.parallel import n_bytes
-    >>> n_bytes("1.5 GB"), n_bytes("64MiB"), n_bytes(1000), n_bytes(None)
-    (1500000000, 67108864, 1000, None)
+    A child made by ``fork`` has a copy of every lock, but none of the threads that would release it: BLAS
+    locks its buffers and its pool of threads, and a child that was made at that moment waits for ever.
+    Therefore a fork waits until other threads have left this context, which they enter for one task (a chunk
+    of rows, a batch of nodes) at a time, and no thread enters until the fork is done. A thread may enter
+    several times.
     """
-    if size is None:
-        return None
-    if isinstance(size, int | float | np.integer) and not isinstance(size, bool) and 1 <= size < 2**62:
-        return int(size)
-    written = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", size) if isinstance(size, str) else None
-    if written is not None and written[2].upper() in _UNITS:
-        found = float(written[1]) * _UNITS[written[2].upper()]
-        if 1 <= found < 2**62:
-            return int(found)
-    raise ValueError(
-        f"max_memory must be a number of bytes, a size such as '2GB' or '500 MiB', or None, got {size!r}."
-    )
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside = self._forks = 0
+        self._own = threading.local()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self._close, after_in_parent=self._open, after_in_child=self._open_in_child
+            )
+
+    def __enter__(self) -> None:
+        depth = self._depth()
+        if depth == 0:
+            with self._changed:
+                self._changed.wait_for(lambda: self._forks == 0, _PATIENCE)
+                self._inside += 1
+        self._own.depth = depth + 1
+
+    def __exit__(self, *exception: object) -> None:
+        self._own.depth = self._depth() - 1
+        if self._own.depth == 0:
+            with self._changed:
+                self._inside = max(0, self._inside - 1)
+                self._changed.notify_all()
+
+    def _depth(self) -> int:
+        """Times that this thread has entered and not left."""
+        return getattr(self._own, "depth", 0)
+
+    def _close(self) -> None:
+        mine = 1 if self._depth() else 0
+        with self._changed:
+            self._forks += 1
+            self._changed.wait_for(lambda: self._inside <= mine, _PATIENCE)
+
+    def _open(self) -> None:
+        with self._changed:
+            self._forks -= 1
+            self._changed.notify_all()
+
+    def _open_in_child(self) -> None:
+        self._changed = threading.Condition()
+        self._forks, self._inside = 0, 1 if self._depth() else 0
 
 
-def written(size: float) -> str:
-    """Write a size for users.
+FORK_GATE = _ForkGate()
 
-    Examples
-    --------
-    >>> from dichotomies._common.parallel import written
-    >>> written(1_234_567), written(2.5e9)
-    ('1.2 MB', '2.5 GB')
+
+class _OneBlasThread:
+    """Context in which BLAS uses one thread: the first to enter sets the limit, the last to leave lifts it.
+
+    The limit applies to the whole process, so threads that enter and leave in any order must share it. A
+    process made by ``fork`` has none of its parent's other threads, so what they held is released there.
     """
-    for unit in ("TB", "GB", "MB", "KB"):
-        if size >= _UNITS[unit]:
-            return f"{size / _UNITS[unit]:.1f} {unit}"
-    return f"{size:.0f} bytes"
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limit: Any = None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._release)
+
+    def _release(self) -> None:
+        self._lock = threading.Lock()
+        if self._inside:
+            self._inside = 0
+            self._limit.__exit__(None, None, None)
+
+    def __enter__(self) -> None:
+        with FORK_GATE, self._lock:
+            if self._inside == 0:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+            self._inside += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with FORK_GATE, self._lock:
+            if self._inside == 1:
+                self._limit.__exit__(None, None, None)
+            self._inside = max(0, self._inside - 1)  # 0 already if it was entered before a fork
 
 
-def rows_within(
-    n_bytes: int, width: int, *, itemsize: int = 8, multiple_of: int = 1, at_most: int | None = None
-) -> int:
-    """Number of rows of `width` numbers that fit into `n_bytes`, and at least `multiple_of`.
-
-    Examples
-    --------
-    >>> from dichotomies._common.parallel import rows_within
-    >>> rows_within(2**20, 1000), rows_within(2**20, 1000, multiple_of=64), rows_within(2**20, 10**9)
-    (131, 128, 1)
-    """
-    rows = max(multiple_of, n_bytes // (itemsize * max(1, width)) // multiple_of * multiple_of)
-    return rows if at_most is None else min(rows, at_most)
+ONE_BLAS_THREAD = _OneBlasThread()
 
 
-def row_slices(n_rows: int, step: int) -> Iterator[slice]:
-    """Slices of `step` consecutive rows; the last may have fewer."""
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
-
-
-def predictions(predict: Callable[[Any], Any], X: Matrix, step: int) -> Iterator[tuple[slice, Any]]:
-    """Slices of rows and their predictions, `step` rows at a time.
-
-    Parameters
-    ----------
-    predict : callable
-        A method of a fitted classifier, such as ``predict_log_proba``.
-    X : array, sparse matrix, data frame or list of rows
-    """
-    X = X.tocsr() if hasattr(X, "tocsr") else X
-    for rows in row_slices(_num_samples(X), step):
-        with np.errstate(divide="ignore"):  # the logarithm of a probability of 0
-            predicted = predict(_safe_indexing(X, rows))
-        yield rows, predicted
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _with_one_blas_thread(task: Callable[..., Any], *arguments: Any) -> Any:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 CHOOSING, GROWING, TRAINING, CALIBRATING = "choosing the learner", "growing", "training", "calibrating"
 _WIDTH = 72
 
-#: Set while long predictions are to report their progress, see `dichotomies.inference.composition`.
+#: Set while long predictions are to report their progress, see `dichotomies._common.chunks`.
 SHOWS_ANSWERS: ContextVar[bool] = ContextVar("shows the progress of answers", default=False)
 
 

@@ -120,12 +120,14 @@ def check_magnitude(X: Any) -> None:
     ValueError: X has a value of -3e+180; squares of features beyond 1e+100 overflow: scale them.
     """
     values = X.data if bool(issparse(X)) else X
-    if values.size == 0 or values.dtype.kind != "f":
+    if values.size == 0 or values.dtype.kind != "f" or float(np.finfo(values.dtype).max) <= LARGEST:
+        return
+    if values.flags.forc and np.vdot(flat := values.ravel("K"), flat) < LARGEST**2:  # the quickest bound
         return
     least, most = values.min(), values.max()
     if np.isnan(least):  # missing values, where they are allowed
         least, most = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
-    extreme = float(most if most > -least else least)  # the limit is beyond single precision
+    extreme = float(most if most > -least else least)
     if abs(extreme) > LARGEST:
         raise ValueError(
             f"X has a value of {extreme:g}; squares of features beyond {LARGEST:g} overflow: scale them."

@@ -1,9 +1,79 @@
 """From the log-odds at every node to the log-probability of every class."""
 
+from typing import Protocol
+
 import numpy as np
 
+from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._common.typing import FloatArray, IntArray
-from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.compile import canonical, is_small, kernel
+
+#: Bytes of intermediate results while composing them, small enough for a core's cache.
+_CACHED_BYTES = 128 * 2**10
+
+
+class Tree(Protocol):
+    """Arrays of a `dichotomies.ClassTree`: children of the nodes, their depths, and the classes of leaves."""
+
+    @property
+    def left(self) -> IntArray: ...
+    @property
+    def right(self) -> IntArray: ...
+    @property
+    def depth(self) -> IntArray: ...
+    @property
+    def leaf_order(self) -> IntArray: ...
+
+
+def class_log_proba(
+    tree: Tree, log_odds: FloatArray, out: FloatArray | None = None, n_rows: int | None = None
+) -> FloatArray:
+    """Log-probability of every class from the log-odds at every node.
+
+    The log-probability of a class is the sum of the log-probabilities of the turns on its path
+    (Proposition 1 of the paper, before the sign is changed).
+
+    Parameters
+    ----------
+    tree : ClassTree
+    log_odds : ndarray of shape (n_rows, n_nodes)
+        Log-odds of going left.
+    out : ndarray of shape (n_rows, n_classes), optional
+        Where to write.
+    n_rows : int, optional
+        Number of rows that these are a block of. It decides if compiled code is used.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+        Columns in the order of ``tree.classes``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dichotomies import ClassTree
+    >>> tree = ClassTree.from_nested([["a", "b"], "c"])
+    >>> np.exp(class_log_proba(tree, np.log([[3.0, 1.0]]))).round(3)  # 3 : 1, then 1 : 1
+    array([[0.375, 0.375, 0.25 ]])
+    """
+    out = np.empty((len(log_odds), len(tree.leaf_order))) if out is None else out
+    arrays = canonical(tree.left), canonical(tree.right), canonical(tree.leaf_order)  # once for all blocks
+    n_nodes, n_rows = len(tree.left), len(log_odds) if n_rows is None else n_rows
+    sums = path_sums.when(is_small(n_rows, plain_seconds(n_rows * n_nodes, tree.depth), is_answer=True))
+    for rows in row_slices(len(log_odds), rows_within(_CACHED_BYTES, n_nodes)):
+        block = log_odds[rows]
+        sums(block, _log_likelier(block), *arrays, out[rows])
+    return out
+
+
+def _log_likelier(log_odds: FloatArray) -> FloatArray:
+    """Log-probability of the likelier side, to 1e-16; numpy's exp and log beat a kernel's."""
+    result = np.abs(log_odds)
+    np.negative(result, out=result)
+    np.exp(result, out=result)
+    result += 1.0
+    np.log(result, out=result)
+    return np.negative(result, out=result)
 
 
 @kernel
@@ -86,24 +156,20 @@ def levels(left: IntArray, right: IntArray) -> list[slice]:
     return found
 
 
-def implied_log_odds(
-    log_proba: FloatArray, left: IntArray, right: IntArray, leaf_class: IntArray
-) -> FloatArray:
-    """Log-odds at every node that would compose to these class log-probabilities: `path_sums` undone.
+def implied_log_odds(tree: Tree, log_proba: FloatArray) -> FloatArray:
+    """Log-odds at every node that would compose to these class log-probabilities: `class_log_proba` undone.
 
     Parameters
     ----------
+    tree : ClassTree
     log_proba : (n_rows, n_classes)
-    left, right : (n_nodes,)
-        Child node, or ``~position`` of a leaf; nodes in level order.
-    leaf_class : (n_classes,)
-        Column of `log_proba` for each leaf position.
 
     Returns
     -------
     (n_rows, n_nodes)
         Log-odds of going left.
     """
+    left, right, leaf_class = tree.left, tree.right, tree.leaf_order
     out, total = np.empty((2, len(log_proba), len(left)))  # total: of all classes below each node
     for level in reversed(levels(left, right)):
         sides = []

@@ -8,11 +8,11 @@ import typer
 
 from dichotomies._common.progress import Bar, Progress
 from dichotomies.cli import options
+from dichotomies.cli.column_options import ColumnOptions, expected_seconds, reads_columns, toml_of
 from dichotomies.cli.cross_validation import METRICS, Maker, Scores, folds_of, score, warm_up
 from dichotomies.cli.failures import in_a_sentence, sentence
 from dichotomies.cli.printing import plural, print_json, print_table
 from dichotomies.cli.references import references as references_of
-from dichotomies.cli.roles import ColumnOptions, expected_seconds, reads_columns, toml_of
 from dichotomies.cli.settings import Settings, SettingsError, check_name, pairs_of
 from dichotomies.cli.source import Source, reads_a_file
 

@@ -9,10 +9,7 @@ from typing import Annotated, Any
 from dichotomies._common.atomic_files import check_place
 from dichotomies._common.progress import Bar
 from dichotomies.cli import options
-from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import check_not_read
-from dichotomies.cli.printing import plural, print_json, printable, size_of
-from dichotomies.cli.roles import (
+from dichotomies.cli.column_options import (
     ENCODING,
     SAVING,
     ColumnOptions,
@@ -20,6 +17,9 @@ from dichotomies.cli.roles import (
     reads_columns,
     roles_in_words,
 )
+from dichotomies.cli.failures import in_a_sentence
+from dichotomies.cli.inputs import check_not_read
+from dichotomies.cli.printing import plural, print_json, printable, size_of
 from dichotomies.cli.settings import NONE, OF_ENSEMBLES, OPTIONS, Settings, pairs_of
 from dichotomies.cli.source import Source, reads_a_file
 from dichotomies.cli.trees import facts_of_trees, trees_in_words

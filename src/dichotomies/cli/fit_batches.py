@@ -8,11 +8,11 @@ import typer
 
 from dichotomies._common.atomic_files import check_place
 from dichotomies.cli import options
+from dichotomies.cli.column_options import ColumnOptions, reads_columns, roles_in_words
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.fit import print_summary, summary_of, with_parameters
 from dichotomies.cli.inputs import check_not_read
 from dichotomies.cli.printing import print_json, printable
-from dichotomies.cli.roles import ColumnOptions, reads_columns, roles_in_words
 from dichotomies.cli.settings import Settings, pairs_of
 
 EXAMPLE = "Example: dichotomies fit-batches part-*.parquet --label y --estimator logistic --output y.model"

@@ -47,6 +47,6 @@ def load_model(path: Path, n_jobs: int | None = None, trusted: Sequence[str] | N
 
 def batch_rows(n_classes: int) -> int:
     """Return the rows per batch for which the class probabilities take at most 64 MiB."""
-    from dichotomies._common.parallel import rows_within
+    from dichotomies._common.chunks import rows_within
 
     return rows_within(64 * 2**20, n_classes, at_most=8192)

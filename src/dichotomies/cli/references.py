@@ -77,7 +77,7 @@ def as_dense(X: Any) -> Any:
     """Convert sparse rows to an array; raise if that is too large."""
     size = 8 * X.shape[0] * X.shape[1]
     if size > MOST_BYTES:
-        from dichotomies._common.parallel import written  # takes long to import
+        from dichotomies._common.chunks import written  # takes long to import
 
         raise ValueError(f"It takes no sparse rows, and these would be {written(size)} as an array.")
     return X.toarray() if hasattr(X, "toarray") else X

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.parallel import row_slices
+from dichotomies._common.chunks import chunk_rows, for_each_chunk, row_slices
 from dichotomies._common.validation import row_weights
-from dichotomies.inference.composition import chunk_rows, class_log_proba, for_each_chunk
+from dichotomies._kernels.composition import class_log_proba
 from dichotomies.metrics._input import class_codes
 from dichotomies.rows import Rows
 
@@ -89,7 +89,7 @@ class EvaluatedModel:
             ) -> None:
                 results[rows.start] = measure(slice(begin + rows.start, begin + rows.stop), log_odds)
 
-            for_each_chunk(self.tree, self.scorer, self.rows.X[held], keep, self.n_jobs)
+            for_each_chunk(self.tree.n_nodes, self.scorer, self.rows.X[held], keep, self.n_jobs)
             for start in sorted(results):
                 total = results[start] if total is None else _plus(total, results[start])
         return total

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.chunks import for_each_chunk
+from dichotomies._kernels.composition import class_log_proba
 from dichotomies.diagnostics.evaluated_model import tree_classifier
-from dichotomies.inference.composition import class_log_proba, for_each_chunk
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
@@ -111,5 +112,5 @@ def predict_groups(clf: Any, X: Matrix, depth: int, *, external: bool = True) ->
         groups = np.add.reduceat(np.exp(log_proba)[:, tree.leaf_order], cut.start, axis=1)
         group[rows], probability[rows] = groups.argmax(axis=1), groups.max(axis=1)
 
-    for_each_chunk(tree, model.node_scorer, X, keep, clf.n_jobs)
+    for_each_chunk(tree.n_nodes, model.node_scorer, X, keep, clf.n_jobs)
     return GroupPredictions(cut, group, probability)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies.inference.composition import class_log_proba, for_each_chunk
+from dichotomies._common.chunks import for_each_chunk
+from dichotomies._kernels.composition import class_log_proba
 from dichotomies.inference.scorers import AveragedScorer, CalibratedScorer
 from dichotomies.rows import NodeTask
 
@@ -51,7 +52,7 @@ def node_scores(evaluated: EvaluatedModel) -> NodeScores:
         if external is not None and final_nll is not None:
             final_nll[rows] = _final_nll(tree, external, stacked[0], evaluated.rows.codes[rows])
 
-    for_each_chunk(tree, _StackedScorer(evaluated.scorer), evaluated.rows.X, keep, evaluated.n_jobs)
+    for_each_chunk(tree.n_nodes, _StackedScorer(evaluated.scorer), evaluated.rows.X, keep, evaluated.n_jobs)
     segments = [own.task.segments(stage) for stage in scores]
     return NodeScores(segments[0], segments[1] if len(segments) > 1 else None, final_nll)
 

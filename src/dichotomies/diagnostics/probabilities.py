@@ -8,9 +8,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from dichotomies._common.parallel import predictions, row_slices
+from dichotomies._common.chunks import chunk_rows, predictions, row_slices
 from dichotomies._common.validation import row_weights
-from dichotomies.inference.composition import chunk_rows
 from dichotomies.metrics import _input
 
 if TYPE_CHECKING:

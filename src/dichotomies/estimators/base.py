@@ -15,9 +15,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.blas import ONE_BLAS_THREAD
+from dichotomies._common.chunks import LIMIT
 from dichotomies._common.doc_links import documented
-from dichotomies._common.parallel import LIMIT, Context, shipping_once
+from dichotomies._common.parallel import ONE_BLAS_THREAD, Context, shipping_once
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._common.validation import is_dask, namespace, to_host
 from dichotomies._kernels.compile import training

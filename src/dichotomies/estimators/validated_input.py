@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dichotomies._common.parallel import LIMIT, n_bytes
+from dichotomies._common.chunks import LIMIT, n_bytes
 from dichotomies._common.progress import SHOWS_ANSWERS
 from dichotomies._common.validation import check_indices, check_magnitude, plain_labels, row_weights
 from dichotomies.learners import GenericLearner, input_dtypes

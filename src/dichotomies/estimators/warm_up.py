@@ -42,7 +42,7 @@ def warm_up(learners: list[str]) -> Iterator[tuple[str, list[Compilation]]]:
     for name in learners:
         with compiling_always(), compilations() as found:
             for estimator in LEARNERS[name]:
-                for rows in [X] if isinstance(estimator, _DENSE_ONLY) else [X, csr_array(X)]:
+                for rows in [X] if isinstance(estimator, GaussianNB) else [X, csr_array(X)]:
                     for internal in ("platt", None):
                         _use(estimator, internal, rows, y)
         yield name, found
@@ -50,9 +50,6 @@ def warm_up(learners: list[str]) -> Iterator[tuple[str, list[Compilation]]]:
         for internal in BINARY.names():
             _use(GaussianNB(), internal, X, y)
     yield "calibrators", found
-
-
-_DENSE_ONLY = GaussianNB, HistGradientBoostClassifier, HistAdaBoostClassifier
 
 
 def _use(estimator: Any, internal: str | None, X: Any, y: Any) -> None:

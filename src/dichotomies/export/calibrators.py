@@ -12,8 +12,9 @@ from dichotomies.calibrators.multiclass.auto import AutoCalibration, NoCalibrati
 from dichotomies.calibrators.multiclass.bias_temperature import BiasTemperatureScaling
 from dichotomies.calibrators.multiclass.isotonic import IsotonicOneVsRest
 from dichotomies.calibrators.multiclass.matrix import DirichletCalibration, MatrixScaling
+from dichotomies.calibrators.multiclass.odds import OddsScaling
 from dichotomies.calibrators.multiclass.temperature import TemperatureScaling
-from dichotomies.calibrators.multiclass.vector import OddsScaling, VectorScaling, VectorScalingML
+from dichotomies.calibrators.multiclass.vector import VectorScaling, VectorScalingML
 from dichotomies.export.graph import Graph
 from dichotomies.export.interpolation import lines, piecewise
 

@@ -45,7 +45,7 @@ class ConditionedScorer:
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row at each node."""
         left = np.ascontiguousarray(self.model.log_proba(X)[:, self.columns])
-        return implied_log_odds(left, self.tree.left, self.tree.right, self.tree.leaf_order)
+        return implied_log_odds(self.tree, left)
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""

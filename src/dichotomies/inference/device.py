@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies._common.array_api import like, log_softmax
-from dichotomies._common.parallel import row_slices, rows_within
+from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._common.validation import to_host
 from dichotomies.inference.scorers import CalibratedScorer, JoinedScorer
 from dichotomies.learners.weights import DenseWeights

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._common.parallel import Context, row_slices
-from dichotomies._kernels.composition import implied_log_odds
+from dichotomies._common.chunks import bytes_of_chunk, cached_rows, chunk_rows, in_chunks, row_slices
+from dichotomies._common.parallel import Context
+from dichotomies._kernels.composition import class_log_proba, implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
-from dichotomies.inference.composition import bytes_of_chunk, chunk_rows, class_log_proba, in_chunks
 from dichotomies.inference.pooling import POOLINGS
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
@@ -113,15 +113,18 @@ class FittedForest:
         if len(self.forest.trees) == 1:
             self._of_tree(0, log_odds, out)
         else:
-            pool = POOLINGS[self.pooling](out)
-            for t in range(len(self.forest.trees)):
-                pool.add(self._of_tree(t, log_odds))
-            pool.finish()
+            for rows in row_slices(len(out), cached_rows(_width(self.forest))):
+                pool = POOLINGS[self.pooling](out[rows])
+                for t in range(len(self.forest.trees)):
+                    pool.add(self._of_tree(t, log_odds[rows], n_rows=len(out)))
+                pool.finish()
         return out if self.external is None else self.external.predict_log_proba(out, out=out)
 
-    def _of_tree(self, t: int, log_odds: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    def _of_tree(
+        self, t: int, log_odds: FloatArray, out: FloatArray | None = None, n_rows: int | None = None
+    ) -> FloatArray:
         """Class log-probabilities by one tree, with its own calibrator if it has one."""
-        out = class_log_proba(self.forest.trees[t], self.forest.log_odds_of_tree(t, log_odds), out)
+        out = class_log_proba(self.forest.trees[t], self.forest.log_odds_of_tree(t, log_odds), out, n_rows)
         calibrator = self.members[t] if self.members else None
         return out if calibrator is None else calibrator.predict_log_proba(out, out=out)
 
@@ -219,8 +222,7 @@ class ImpliedScorer:
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row at each node."""
-        tree = self.tree
-        return implied_log_odds(self.model.log_proba(X), tree.left, tree.right, tree.leaf_order)
+        return implied_log_odds(self.tree, self.model.log_proba(X))
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from dichotomies._common.chunks import LIMIT, rows_within
 from dichotomies._common.gathering import gather
-from dichotomies._common.parallel import LIMIT, rows_within
 from dichotomies._kernels.compile import csr_arrays, is_small
 from dichotomies._kernels.search.node_scores import DenseNodes, SparseNodes
 from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products

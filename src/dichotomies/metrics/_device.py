@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies._common.array_api import like, own_entries
-from dichotomies._common.parallel import row_slices, rows_within
+from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._common.validation import to_host
 from dichotomies.metrics._input import check_proba
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dichotomies._common.parallel import predictions, rows_within
+from dichotomies._common.chunks import predictions, rows_within
 from dichotomies.metrics.evaluation import Evaluation
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dichotomies._common.parallel import row_slices, rows_within
+from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._common.validation import namespace, row_weights, to_host
 from dichotomies._kernels.row_facts import reduce_rows
 from dichotomies.metrics import _input

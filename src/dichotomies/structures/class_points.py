@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csc_array, csr_array, issparse
 
-from dichotomies._common.parallel import row_slices, rows_within
+from dichotomies._common.chunks import row_slices, rows_within
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dichotomies.tables.base import TableFile
 from dichotomies.tables.column_choice import chosen
+from dichotomies.tables.column_roles import with_roles
 from dichotomies.tables.dialect import as_utf8
 from dichotomies.tables.errors import TableFileError, listing, pyarrow, readable
-from dichotomies.tables.roles import with_roles
 from dichotomies.tables.table import MISSING
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ColumnFile(TableFile):
         return list(self.schema().names)
 
     def with_roles(self, columns: Columns) -> Columns:
-        """Complete the roles of the columns by reading the file once; see `dichotomies.tables.roles`."""
+        """Complete the roles of the columns by reading the file once; see `tables.column_roles`."""
         return with_roles(columns, self)
 
     def _batches(self, columns: Columns, rows: int) -> Iterator[Table]:

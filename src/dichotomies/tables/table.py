@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.tables.roles import Found
+    from dichotomies.tables.column_roles import Found
 
 #: Cells of CSV files that mean that a number is missing.
 MISSING = [

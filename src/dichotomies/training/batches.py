@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._common.parallel import row_slices
+from dichotomies._common.chunks import row_slices
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.inference.fitted import FittedForest

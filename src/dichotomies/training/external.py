@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from dichotomies._common.parallel import rows_within
+from dichotomies._common.chunks import rows_within
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.calibrators.multiclass.auto import AutoCalibration

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from dichotomies._common.parallel import rows_within
+from dichotomies._common.chunks import rows_within
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Offsets, Optional, Size, check_value, expect
 from dichotomies.rows import Rows

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dichotomies._common.parallel import LIMIT, written
+from dichotomies._common.chunks import LIMIT, written
 from dichotomies.inference.fitted import least_bytes
 
 if TYPE_CHECKING:

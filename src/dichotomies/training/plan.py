@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from dichotomies._common.parallel import n_bytes
+from dichotomies._common.chunks import n_bytes
 from dichotomies.calibrators.binary import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
@@ -78,7 +78,7 @@ class Plan(EnsembleParameters):
 
     @property
     def chooses(self) -> bool:
-        """True if a calibration is still to be chosen by out-of-fold NLL, see `training.choice`."""
+        """True if a calibration is to be chosen by out-of-fold NLL, see `training.calibration_choice`."""
         crosses_outside = self.calibration_size == "cross-fit"
         return isinstance(self.internal_calibration, Auto) or (
             crosses_outside and isinstance(self.external_calibration, AutoCalibration)

@@ -10,11 +10,11 @@ import numpy as np
 
 from dichotomies._common.progress import CALIBRATING
 from dichotomies.inference.fitted import FittedForest
-from dichotomies.inference.scorers import JoinedScorer
+from dichotomies.inference.scorers import JoinedScorer, base_scorers, some_nodes
 from dichotomies.rows import NodeTask
 from dichotomies.rows.folds import fold_count, fold_of_rows, hold_out
 from dichotomies.structures import GrowingTask
-from dichotomies.training.choice import choose
+from dichotomies.training.calibration_choice import choose
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, calibration_sample, fit_external, given, settled
 from dichotomies.training.kept_rows import KeptRows, unseen_scores
@@ -140,7 +140,7 @@ def _conformal(
     """Scores for prediction sets, if they are planned."""
     if not plan.prediction_sets:
         return None
-    from dichotomies.training.conformal import conformal_scores  # takes long to import
+    from dichotomies.training.set_scores import conformal_scores  # takes long to import
 
     return conformal_scores(plan, fitted, rows, unseen)
 
@@ -210,5 +210,11 @@ def _each(tasks: Sequence[NodeTask], context: Context) -> Iterator[tuple[NodeTas
 
 
 def _joined(tasks: Sequence[NodeTask], parts: Sequence[Scorer]) -> Scorer:
-    """Scorer of the different nodes of all trees."""
-    return parts[0] if len(parts) == 1 else JoinedScorer(parts, [task.n_nodes for task in tasks])
+    """Scorer of the different nodes of all trees: one model where that is faster."""
+    if len(parts) == 1:
+        return parts[0]
+    scorer = JoinedScorer(parts, [task.n_nodes for task in tasks])
+    bases = [base for part in parts for base in base_scorers(part)]
+    if all(getattr(base, "is_faster_joined", False) for base in bases):
+        return some_nodes(scorer, np.arange(sum(scorer.sizes)))
+    return scorer

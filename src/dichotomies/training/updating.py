@@ -16,11 +16,11 @@ from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import GivenScores, edited
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.structures import STRUCTURES, GrowingTask
-from dichotomies.training.conformal import conformal_scores
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import NONE, Unseen, fit_external
 from dichotomies.training.judging import only_present
 from dichotomies.training.kept_rows import KeptRows, counted_once, unseen_scores
+from dichotomies.training.set_scores import conformal_scores
 from dichotomies.tree.edited_forest import EditedForest
 from dichotomies.tree.grafting import Graft, grafted, landing
 

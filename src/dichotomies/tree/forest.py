@@ -120,7 +120,7 @@ class Forest:
         if len(self.trees) == 1:
             return log_odds
         mine: FloatArray = log_odds.take(self.place[t], axis=1)
-        np.negative(mine, out=mine, where=self.is_exchanged[t])
+        mine *= np.where(self.is_exchanged[t], -1.0, 1.0)  # much faster than to negate some columns
         return mine
 
 

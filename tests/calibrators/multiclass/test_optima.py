@@ -109,6 +109,30 @@ def test_single_precision_passes_agree_with_double_and_not_on_threads(rng, monke
     np.testing.assert_allclose(_likelihood.Likelihood(rows).scale_sums(0.7), by_scale, rtol=1e-5)
 
 
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize(("scales", "bias"), [((0.1, 0.2), 1.0), ((3.0, 3.1), 1.0), ((-2.0, 9.0), 50.0)])
+def test_sums_and_probabilities_are_those_of_scipy_however_far_apart_the_entries_are(
+    rng, monkeypatch, scales, bias, single
+):
+    monkeypatch.setattr(_likelihood, "DOUBLE_UP_TO", 0 if single else 2**15)
+    x, y = sample(rng, n_rows=200, n_classes=5)
+    x = log_softmax(10 * x, axis=1)
+    likelihood = _likelihood.Likelihood(CalibrationRows.read(x, y, np.ones(200)))
+    scale, bias = rng.uniform(*scales, 5), bias * rng.normal(size=5)
+    expected = log_softmax(np.maximum(x, _likelihood.LOWEST) * scale + bias, axis=1)
+    own = expected[np.arange(200), y]
+    tolerance = {"rtol": 1e-4, "atol": 1e-3} if single else {"rtol": 1e-9, "atol": 1e-12}
+    value, sums = likelihood.class_sums(scale, bias)
+    np.testing.assert_allclose(value, -own.sum(), **tolerance)
+    np.testing.assert_allclose(sums[0], np.exp(expected).sum(axis=0), **tolerance)
+    np.testing.assert_allclose(likelihood.own_log_proba(scale, bias), own, **tolerance)
+    some = np.arange(200) % 3 == 0
+    np.testing.assert_allclose(likelihood.take(some).log_proba(scale, bias), expected[some], **tolerance)
+    np.testing.assert_allclose(
+        likelihood.take(some).class_sums(scale, bias)[0], -own[some].sum(), **tolerance
+    )
+
+
 def test_large_problems_reach_the_optimum_in_single_precision(rng, monkeypatch):
     x, y = sample(rng, n_rows=3_000, n_classes=10)
     double = MULTICLASS.create("vector-ml").fit(x, y)

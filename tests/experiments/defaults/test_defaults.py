@@ -8,7 +8,8 @@ from sklearn.metrics import log_loss
 from dichotomies import NestedDichotomyClassifier
 from experiments.defaults import page
 from experiments.defaults.choice import DefaultsChoice
-from experiments.defaults.measure import measure
+from experiments.defaults.held_out import Outcome, divided, line, outcome
+from experiments.defaults.measure import measure, prepared
 from experiments.defaults.trial import DefaultsResult, DefaultsStore, DefaultsTrial
 from experiments.defaults.ways import BEFORE, FIXED, FLAT, NOW, PLAIN, WAYS, classifier
 
@@ -62,6 +63,18 @@ def test_ways_share_the_rows_and_the_tree(data_dir):
     assert len({each.nll for each in results}) == 3
     few = measure(replace(TRIAL, rows_per_class=2), data_dir=data_dir)
     assert few.n_train == 2 * few.n_classes
+
+
+def test_rules_are_set_on_training_rows_alone(data_dir):
+    data = prepared(TRIAL.dataset, TRIAL.learner, 0, 0, data_dir)
+    parts = divided(data, 0)
+    both = np.concatenate([parts.X_train, parts.X_test])
+    assert len(both) == len(data.X_train)
+    assert np.array_equal(np.sort(both.sum(axis=1)), np.sort(data.X_train.sum(axis=1)))
+    found = outcome(parts, replace(TRIAL, rows_per_class=2))
+    assert found.to_best > 0.999  # the default is one of the candidates
+    assert found.to_best >= found.to_plain
+    assert line(5, [Outcome(1.0, 0.5, -1.0), Outcome(1.21, 0.5, 0.0)]).startswith("| 5 | 2 | 1.100 | 1.21 |")
 
 
 def test_the_flat_model_is_calibrated_out_of_fold(digits):

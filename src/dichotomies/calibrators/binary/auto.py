@@ -27,7 +27,7 @@ class Auto(BinaryCalibrator):
     One choice for all nodes, because a choice at each node by itself is noisy where nodes have few rows. The
     first candidate is kept unless the best is better by more than one standard error of the difference. As
     the internal calibration of a classifier, it is chosen together with the external one, see
-    `dichotomies.training.choice`.
+    `dichotomies.training.calibration_choice`.
 
     Parameters
     ----------

@@ -89,6 +89,7 @@ def _sums(
     """Return the negative log-likelihood, its gradient (2,) and its second derivatives (2, 2)."""
     value, gradient, curvature = 0.0, np.zeros(2), np.zeros((2, 2))
     exponent, sharpness = point.astype(log_proba.dtype)
+    one = np.ones(log_proba.shape[1], dtype=log_proba.dtype)
     for few in row_blocks(*log_proba.shape):
         x, w, own = log_proba[few], weight[few], codes[few]
         phi = np.exp(x)
@@ -96,11 +97,11 @@ def _sums(
         z += sharpness * phi
         own_z = z[np.arange(len(z)), own]
         p = np.exp(z, out=z)  # no entry is large, and the largest of a row not small
-        total = p @ np.ones(p.shape[1], dtype=p.dtype)
+        total = p @ one
         p /= total[:, None]
         value += float(w @ (np.log(total) - own_z))
         px, pf = p * x, p * phi
-        mean = np.stack([px.sum(axis=1), pf.sum(axis=1)]).astype(np.float64)
+        mean = np.stack([px @ one, pf @ one]).astype(np.float64)
         mine = np.stack([x[np.arange(len(x)), own], phi[np.arange(len(x)), own]])
         gradient += (mean - mine) @ w
         squares = [np.einsum("ij,ij->i", a, b) for a, b in ((px, x), (px, phi), (pf, phi))]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dichotomies._common.array_api import like, log_softmax, own_entries
-from dichotomies._common.parallel import row_slices, rows_within
+from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._common.validation import to_host
 from dichotomies.calibrators.multiclass._likelihood import LOWEST, CalibrationRows
 

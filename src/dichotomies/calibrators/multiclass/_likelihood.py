@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from dichotomies._common.parallel import row_slices, rows_within, run
+from dichotomies._common.chunks import row_slices, rows_within
+from dichotomies._common.parallel import run
 from dichotomies._kernels.softmax import class_sums, scale_sums
 
 if TYPE_CHECKING:
@@ -225,7 +226,8 @@ class Likelihood:
         else:
             precision = np.float32 if self.single else np.float64
             self._x: npt.NDArray[Any] = self.rows.dense().astype(precision, copy=False)
-            self._longest = float(np.abs(self._x).max(initial=0.0))
+            self._longest = max(-float(self._x.min(initial=0.0)), float(self._x.max(initial=0.0)))
+            self._best = self._x.argmax(axis=1)
             self._weight = self.rows.weight.astype(precision, copy=False)
 
     def class_sums(
@@ -248,20 +250,57 @@ class Likelihood:
         parts = self._run(task)
         return sum(value for value, _ in parts), np.sum([sums for _, sums in parts], axis=0)
 
+    def log_proba(self, scale: FloatArray, bias: FloatArray) -> FloatArray:
+        """Return the log-probabilities of all classes, in the precision of the likelihood."""
+        found = np.empty(self.rows.shape, np.float32 if self.single else np.float64)
+        for few in row_blocks(*self.rows.shape):
+            z = np.multiply(self._block(few), scale, out=found[few], casting="same_kind")
+            z += bias.astype(z.dtype)
+            normalise(z)
+        return found
+
     def own_log_proba(self, scale: FloatArray, bias: FloatArray) -> FloatArray:
         """Return the log-probability of each row's class."""
         found = np.empty(len(self.rows.codes))
         for few in row_blocks(*self.rows.shape):
-            x = self.rows.block(few) if self._by_kernel else self._x[few]
+            x = self._block(few)
             z = x * scale.astype(x.dtype) + bias.astype(x.dtype)
-            log_total, own, _ = _softmax(z, self.rows.codes[few], safe=False)
+            log_total, own, _ = _softmax(z, self.rows.codes[few], z.max(axis=1))
             found[few] = own - log_total
         return found
 
+    def _bounds(self, scale: RealArray, bias: RealArray) -> Callable[[RealArray, slice], RealArray | None]:
+        """Return the function that finds what to subtract from ``scale * x + bias`` of some rows.
+
+        Nothing, or the entry in the column of the largest x, where other entries are not far above that.
+        """
+        if self._longest * np.abs(scale).max() + np.abs(bias).max() < _SAFE:
+            return lambda z, few: None  # noqa: ARG005
+        if scale.min() >= 0 and self._longest * np.ptp(scale) + np.ptp(bias) < _SAFE:
+            return lambda z, few: z[np.arange(len(z)), self._best[few]]
+        return lambda z, few: z.max(axis=1)  # noqa: ARG005
+
+    def _block(self, rows: slice) -> RealArray:
+        return self.rows.block(rows) if self.rows.is_on_device or self._by_kernel else self._x[rows]
+
+    def take(self, chosen: BoolArray) -> Likelihood:
+        """Return the likelihood of the rows where `chosen` is True, in the same precision."""
+        rows = self.rows.take(chosen)
+        if rows.is_on_device or self._by_kernel:
+            return Likelihood(rows, self.n_jobs)
+        other = copy(self)
+        other.rows, other._x, other._weight = rows, self._x[chosen], self._weight[chosen]
+        other._best = self._best[chosen]
+        other._tasks = [(slice(0, len(rows.codes)),)]
+        return other
+
     def reweighted(self, weight: FloatArray) -> Likelihood:
         """Return the likelihood of the same rows with other weights."""
+        rows = replace(self.rows, weight=weight)
+        if rows.is_on_device:
+            return Likelihood(rows, self.n_jobs)
         other = copy(self)
-        other.rows, other._weight = replace(self.rows, weight=weight), weight.astype(self._weight.dtype)
+        other.rows, other._weight = rows, weight.astype(self._weight.dtype)
         return other
 
     def scale_sums(self, scale: float) -> tuple[float, float, float]:
@@ -306,12 +345,12 @@ class Likelihood:
         self, scale: npt.NDArray[Any], bias: npt.NDArray[Any], *, curvature: bool
     ) -> tuple[float, FloatArray]:
         value, sums = 0.0, np.zeros((5, len(scale)))
-        safe = self._longest * np.abs(scale).max() + np.abs(bias).max() < _SAFE
+        bound = self._bounds(scale, bias)
         for few in row_blocks(*self.rows.shape):
             x, codes, weight = self._x[few], self.rows.codes[few], self._weight[few]
             z = x * scale
             z += bias
-            log_total, own, p = _softmax(z, codes, safe=safe)
+            log_total, own, p = _softmax(z, codes, bound(z, few))
             value += float(weight @ (log_total - own))
             sums[0] += weight @ p
             sums[1] += weight @ np.multiply(p, x)
@@ -325,12 +364,13 @@ class Likelihood:
         return value, sums
 
     def _plain_scale_sums(self, scale: float) -> tuple[float, float, float]:
-        sums = np.zeros(3)
+        sums, bound = np.zeros(3), self._bounds(np.full(1, scale), np.zeros(1))
         for few in row_blocks(*self.rows.shape):
             x, codes, weight = self._x[few], self.rows.codes[few], self._weight[few]
-            log_total, own, p = _softmax(x * scale, codes, safe=self._longest * abs(scale) < _SAFE)
+            z = x * scale
+            log_total, own, p = _softmax(z, codes, bound(z, few))
             p *= x
-            mean = p.sum(axis=1)
+            mean = p @ np.ones(x.shape[1], dtype=p.dtype)
             mean_square = np.einsum("ij,ij->i", p, x)
             own_x = x[np.arange(len(x)), codes]
             sums += weight @ np.column_stack([log_total - own, mean - own_x, mean_square - mean**2])
@@ -338,22 +378,22 @@ class Likelihood:
         return value, slope, curvature
 
 
-def _softmax(z: Any, codes: npt.NDArray[np.intp], *, safe: bool) -> tuple[Any, Any, Any]:
+def _softmax(z: Any, codes: npt.NDArray[np.intp], top: Any | None) -> tuple[Any, Any, Any]:
     """Return each row's log normaliser, its true class's entry, and the softmax, which overwrites z.
 
     Parameters
     ----------
-    safe : bool
-        No entry is beyond `_SAFE`, so that sums of exponentials are finite and positive as they are.
+    top : (n_rows,) or None
+        An entry of each row that others exceed by `_SAFE` at most; None if no entry is beyond that, so that
+        sums of exponentials are finite and positive as they are.
     """
     own = z[np.arange(len(z)), codes]
-    top = np.zeros(len(z), dtype=z.dtype) if safe else z.max(axis=1)
-    if not safe:
+    if top is not None:
         z -= top[:, None]
     np.exp(z, out=z)
     total = z @ np.ones(z.shape[1], dtype=z.dtype)
     z /= total[:, None]
-    return top + np.log(total), own, z
+    return np.log(total) if top is None else top + np.log(total), own, z
 
 
 @dataclass(frozen=True)

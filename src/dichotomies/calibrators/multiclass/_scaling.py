@@ -167,6 +167,7 @@ class ScalingObjective:
 
     def __post_init__(self) -> None:
         self._calls = 0
+        self._last: tuple[FloatArray, Likelihood, tuple[float, FloatArray, FloatArray]] | None = None
         self._curvature = np.zeros((3, len(self.free) // 2))
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray, Solve]:
@@ -176,8 +177,7 @@ class ScalingObjective:
         value, gradient, curvature = self.data_part(x, curvature=fresh)
         self._curvature = curvature if fresh else self._curvature
         penalty_gradient = self._penalty_gradient(x)
-        gradient += penalty_gradient
-        gradient[~self.free] = 0.0
+        gradient = np.where(self.free, gradient + penalty_gradient, 0.0)
         deviation = x.copy()
         deviation[0] -= 1.0
         return (
@@ -193,14 +193,22 @@ class ScalingObjective:
         return np.concatenate([[self.scale_prior * (x[0] - 1.0)], dd * d + db * b, db * d + bb * b])
 
     def data_part(self, x: FloatArray, *, curvature: bool = True) -> tuple[float, FloatArray, FloatArray]:
-        """Return the likelihood's value, gradient and (3, n_classes) curvature blocks (dd, db, bb)."""
+        """Return the likelihood's value, gradient and (3, n_classes) curvature blocks (dd, db, bb).
+
+        Without `curvature`, the blocks may be left at zero. The last answer is kept, for a fit that begins
+        where the prior was chosen.
+        """
+        if self._last is not None and self._last[0] is x and self._last[1] is self.likelihood:
+            return self._last[2]
         rows = self.likelihood.rows
         value, sums = self.likelihood.class_sums(*self.scale_and_bias(x), curvature=curvature)
         by_scale, by_bias = sums[1] - rows.own_sums, sums[0] - rows.class_weight
         if self.centred:
             by_bias -= by_bias[self._free_biases].mean()
         gradient = np.concatenate([[by_scale.sum()], by_scale, by_bias])
-        return value, gradient, sums[[4, 3, 2]]
+        answer = value, gradient, sums[[4, 3, 2]]
+        self._last = (x, self.likelihood, answer) if curvature else None
+        return answer
 
     def scale_and_bias(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the scale and bias of each class."""

@@ -42,7 +42,7 @@ class AutoCalibration(MulticlassCalibrator):
 
     The first candidate is kept unless the best is better by more than one standard error of the difference.
     Folds are deterministic, and equal rows are in the same fold. As the external calibration of a classifier,
-    it is chosen together with the internal one, see `dichotomies.training.choice`.
+    it is chosen together with the internal one, see `dichotomies.training.calibration_choice`.
 
     Parameters
     ----------

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dichotomies._common.array_api import like, log_softmax
-from dichotomies.calibrators.multiclass._bend import Bend, best_bend
+from dichotomies._common.array_api import like
 from dichotomies.calibrators.multiclass._device import log_odds as log_odds_on
 from dichotomies.calibrators.multiclass._likelihood import (
-    DOUBLE_UP_TO,
-    LOWEST,
     BestScale,
     Likelihood,
     best_scale,
     log_odds,
-    normalise,
     row_blocks,
 )
-from dichotomies.calibrators.multiclass._noise import best_noise, mix
 from dichotomies.calibrators.multiclass._scaling import ScalingObjective, Spread, best_spread
 from dichotomies.calibrators.multiclass.base import MULTICLASS, HeldOut, MulticlassCalibrator
 
@@ -31,8 +25,6 @@ if TYPE_CHECKING:
 _ROUGHLY = 1e-3  # relative error of the common scale to start from
 _ROUGH_TOL = 1e-4  # nats per row, before the prior is chosen again
 _REFIT_STEPS = 2  # toward the optimum of slightly different rows
-_STRETCH = 1.25  # of all scales, as long as that makes the rows likelier by so many nats:
-_WORTH_STRETCHING = 1.0
 
 
 class _VectorModel(MulticlassCalibrator):
@@ -143,7 +135,10 @@ class VectorScaling(_VectorModel):
 
     def fit_rows(self, rows: CalibrationRows) -> None:
         """Alternate between choosing the prior and fitting under it."""
-        objective = _all_free(Likelihood(self._inputs(rows), self.n_jobs))
+        self._fit(Likelihood(self._inputs(rows), self.n_jobs))
+
+    def _fit(self, likelihood: Likelihood) -> None:
+        objective = _all_free(likelihood)
         unit = best_scale(objective.likelihood, tol=_ROUGHLY).scale
         x, n_iter = np.concatenate([[unit], np.zeros(2 * self.n_classes_)]), 0
         for i, tol in enumerate((max(self.tol, _ROUGH_TOL), self.tol)):
@@ -163,154 +158,27 @@ class VectorScaling(_VectorModel):
 
     def held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
         """Judge the rows by refits under the prior of this fit, a few steps from it."""
-        inputs, found = self._weighed(self._inputs(rows)), HeldOut.empty(len(fold))
+        likelihood, found = Likelihood(self._inputs(rows), self.n_jobs), HeldOut.empty(len(fold))
+        weighed = likelihood.reweighted(self._weight(likelihood))
         start = np.concatenate([[self.common_scale_], self.scale_ - self.common_scale_, self.bias_])
         for f in np.unique(fold):
-            own, others = inputs.take(fold == f), inputs.take(fold != f)
-            objective = _all_free(Likelihood(others, self.n_jobs))
-            objective.prior = Spread(*self.spread_).precision(unit=self.unit_)
-            x = (
-                objective.minimum(start, tol=self.tol, max_iter=_REFIT_STEPS).x
-                if len(others.weight)
-                else start
-            )
-            scale, bias = objective.scale_and_bias(x)
-            found.put(fold == f, self._finished(normalise(own.dense() * scale + bias)), own.codes)
+            own, others = likelihood.take(fold == f), _all_free(weighed.take(fold != f))
+            others.prior = Spread(*self.spread_).precision(unit=self.unit_)
+            x = start
+            if not (fold == f).all():
+                x = others.minimum(start, tol=self.tol, max_iter=_REFIT_STEPS).x
+            log_proba = own.log_proba(*others.scale_and_bias(x))
+            found.put(fold == f, self._finished(log_proba), own.rows.codes)
         return found
 
-    def _weighed(self, inputs: CalibrationRows) -> CalibrationRows:
-        """Return the rows with the weights that they have in the fit."""
-        return inputs
+    def _weight(self, likelihood: Likelihood) -> FloatArray:
+        """Return the weights that the rows have in the fit."""
+        weight: FloatArray = likelihood.rows.weight
+        return weight
 
     def _finished(self, log_proba: FloatArray) -> FloatArray:
         """Return what becomes of normalised log-probabilities after scaling."""
         return log_proba
-
-
-@MULTICLASS.register("vector-odds")
-class OddsScaling(VectorScaling):
-    """Vector scaling of log-odds: `VectorScaling` with ``log p - log(1 - p)`` in place of log p; the default.
-
-    ``p'_c`` is proportional to ``exp(w_c log(p_c / (1 - p_c)) + b_c)``. Probabilities of small classes
-    change as by vector scaling; those near 1 are moved further, so that a model that is under-confident where
-    it is nearly sure, as products of many nodes are, can be corrected without making it over-confident
-    elsewhere.
-
-    A bend common to all classes follows: log-probabilities become ``t log p + g p``. It keeps the order of
-    the classes, and corrects rows that are nearly certain without changing the others.
-
-    Some rows have a class that the scores say nothing about: wrong labels, rows unlike any other. Their
-    share e is estimated together with the scales, so that they do not lower these, and probabilities become
-    ``(1 - e) p + e / k``. By Laplace's rule e is at least 1 / (n + 2) after n rows, a bound on probabilities
-    that the rows give no evidence for.
-
-    Parameters
-    ----------
-    spread, tol, max_iter, n_jobs
-        See `VectorScaling`.
-
-    Attributes
-    ----------
-    bend_ : tuple of two floats
-        t and g of the bend.
-    noise_ : float
-        The share e.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dichotomies.calibrators.multiclass import MULTICLASS
-    >>> rng = np.random.default_rng(0)
-    >>> log_proba = np.log(rng.dirichlet([1, 1, 1], size=500))
-    >>> y = [rng.choice(3, p=p) for p in np.exp(log_proba)]
-    >>> MULTICLASS.create("vector-odds").fit(3 * log_proba, y).scale_.round(1)
-    array([0.3, 0.3, 0.3])
-    """
-
-    fits_on_device = False
-
-    def __init__(
-        self,
-        *,
-        spread: tuple[float, float] | tuple[float, float, float] | None = None,
-        tol: float = 1e-5,
-        max_iter: int = 200,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.spread = spread
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-
-    @property
-    def on(self) -> str:  # type: ignore[override]
-        """Input of the model."""
-        return "log_odds"
-
-    def fit_rows(self, rows: CalibrationRows) -> None:
-        """Fit as vector scaling does, weighing rows, then find the bend and the share of noise."""
-        super().fit_rows(rows)
-        inputs = self._inputs(rows)
-        scaled = np.empty(inputs.shape, np.float32 if inputs.raw.size > DOUBLE_UP_TO else np.float64)
-        for part in row_blocks(*inputs.shape):
-            scaled[part] = normalise(inputs.block(part) * self.scale_ + self.bias_)
-        self.bend_ = tuple(best_bend(scaled, rows.codes, self._weighed(inputs).weight))
-        for part in row_blocks(*inputs.shape):
-            self.bend.apply(scaled[part])
-        own = scaled[np.arange(len(scaled)), rows.codes]
-        self.noise_ = best_noise(own, rows.weight, self.n_classes_).share
-
-    def _weigh(self, objective: ScalingObjective, x: FloatArray) -> float:
-        """Weigh rows by the probability that the scores bear on them; noise has made the scales too low."""
-        likelihood, weight = objective.likelihood, objective.likelihood.rows.weight
-        scale, bias = objective.scale_and_bias(x)
-        stretch = 1.0
-        best = best_noise(likelihood.own_log_proba(scale, bias), weight, len(scale))
-        while True:
-            scale, bias = _STRETCH * scale, _STRETCH * bias
-            found = best_noise(likelihood.own_log_proba(scale, bias), weight, len(scale))
-            if found.log_posterior < best.log_posterior + _WORTH_STRETCHING:
-                break
-            best, stretch = found, _STRETCH * stretch
-        objective.likelihood = likelihood.reweighted(weight * best.trust)
-        return stretch
-
-    def _weighed(self, inputs: CalibrationRows) -> CalibrationRows:
-        own = Likelihood(inputs, self.n_jobs).own_log_proba(self.scale_, self.bias_)
-        return replace(inputs, weight=inputs.weight * best_noise(own, inputs.weight, self.n_classes_).trust)
-
-    def _inputs(self, rows: CalibrationRows) -> CalibrationRows:
-        return rows.as_log_odds()
-
-    def scores(self, x: FloatArray) -> FloatArray:
-        """Return the logarithms of ``softmax(w x + b)``, x the log-odds, bent and mixed with noise."""
-        return self._finished(normalise(super().scores(np.maximum(x, self.floor, out=x))))
-
-    @property
-    def floor(self) -> float:
-        """Lower bound of log-probabilities, in files of version 0.2."""
-        return float(getattr(self, "floor_", LOWEST))
-
-    @property
-    def bend(self) -> Bend:
-        """The bend; none in files of earlier versions."""
-        return Bend(*getattr(self, "bend_", ()))
-
-    @property
-    def noise(self) -> float:
-        """The share of noise; none in files of earlier versions."""
-        return float(getattr(self, "noise_", 0.0))
-
-    def _finished(self, log_proba: FloatArray) -> FloatArray:
-        return mix(self.bend.apply(log_proba), self.noise)
-
-    def device_scores(self, x: Any, xp: Any) -> Any:
-        """Return `scores` of an array on a device."""
-        log_proba = log_softmax(super().device_scores(xp.clip(x, self.floor, None), xp), xp)
-        bent = self.bend.exponent * log_proba + self.bend.sharpness * xp.exp(log_proba)
-        if not self.noise:
-            return bent
-        return xp.log((1 - self.noise) * xp.exp(log_softmax(bent, xp)) + self.noise / self.n_classes_)
 
 
 def _all_free(likelihood: Likelihood) -> ScalingObjective:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dichotomies._common.gathering import take_segments
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL
 
 if TYPE_CHECKING:
@@ -31,13 +32,30 @@ def concatenated(parts: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
     return arrays
 
 
+def taken_nodes(every: dict[str, npt.NDArray[Any]], nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
+    """Arrays of some of the nodes, in this order; see `BoostedTrees`."""
+    tree_offsets, trees = take_segments(every["tree_offsets"], nodes)
+    _, values = take_segments(every["split_offsets"] + np.arange(len(every["split_offsets"])), trees)
+    split_offsets, splits = take_segments(every["split_offsets"], trees)
+    sets = (np.cumsum(every["kind"] == CATEGORICAL) - 1)[splits]
+    return {
+        **{name: every[name][nodes] for name in ("base", "scale", "is_trained")},
+        **{name: every[name][splits] for name in ("leaf", "kind", "limit", "column")},
+        "categories": every["categories"][sets[every["kind"][splits] == CATEGORICAL]],
+        "value": every["value"][values],
+        "split_offsets": split_offsets,
+        "tree_offsets": tree_offsets,
+    }
+
+
 def rebinned(
     parts: Sequence[Any], column: IntArray, limit: IntArray, kind: IntArray
 ) -> dict[str, npt.NDArray[Any]]:
     """Bins of all parts in one, and the splits in terms of them.
 
-    The edges of a feature are the thresholds of its splits, in several columns if there are more than a byte
-    can number. A categorical feature has a column for every different list of categories.
+    Parts that were trained on the same bins keep them. Otherwise the edges of a feature are the thresholds of
+    its splits, in several columns if there are more than a byte can number, and a categorical feature has a
+    column for every different list of categories.
 
     Parameters
     ----------
@@ -47,8 +65,14 @@ def rebinned(
     n_edges = np.concatenate([np.diff(part.edge_offsets) for part in parts])
     begin, edges = np.cumsum(n_edges) - n_edges, np.concatenate([part.edges for part in parts])
     feature = np.concatenate([part.features for part in parts])
-    is_set = kind == CATEGORICAL
-    columns = _Columns()
+    columns, number = _Columns(), np.zeros(len(feature), dtype=np.int32)
+    is_categorical = np.concatenate([part.is_categorical for part in parts])
+    for c in np.flatnonzero(np.bincount(column, minlength=len(feature))).tolist():
+        own = edges[begin[c] : begin[c] + n_edges[c]]
+        number[c] = columns.add(int(feature[c]), own, is_categorical=bool(is_categorical[c]))
+    if columns.are_of_different_features and limit.dtype == np.uint8:
+        return columns.arrays() | {"column": number[column], "limit": limit}
+    is_set, columns = kind == CATEGORICAL, _Columns()
     new_column, new_limit = np.empty(len(column), dtype=np.int32), limit.astype(np.uint8)
     for c in np.unique(column[is_set]).tolist():
         categories = edges[begin[c] : begin[c] + n_edges[c]]
@@ -76,17 +100,22 @@ class _Columns:
         self._features: list[int] = []
         self._edges: list[FloatArray] = []
         self._is_categorical: list[bool] = []
-        self._known: dict[tuple[int, bytes], int] = {}
+        self._known: dict[tuple[int, bool, bytes], int] = {}
 
     def add(self, feature: int, edges: FloatArray, *, is_categorical: bool = False) -> int:
         """Add a column, unless the same is there; return its number."""
-        key = feature, edges.tobytes()
+        key = feature, is_categorical, edges.tobytes()
         if key not in self._known:
             self._known[key] = len(self._features)
             self._features.append(feature)
             self._edges.append(edges)
             self._is_categorical.append(is_categorical)
         return self._known[key]
+
+    @property
+    def are_of_different_features(self) -> bool:
+        """True if no feature has two columns."""
+        return len(set(self._features)) == len(self._features)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The bins as arrays, see `BoostedTrees`."""

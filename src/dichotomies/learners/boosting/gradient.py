@@ -50,7 +50,7 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         Number of trees; "auto" is ``8 * log2(n_rows) - 4``, from 12 to 130, or the share in `n_members`.
     max_leaf_nodes : int, None or "auto", default="auto"
         Maximum number of leaves of a tree, at most 256; None for no limit but `max_depth`; "auto" is
-        ``n_rows / 128``, from 8 to 127.
+        ``n_rows / 128``, from 8 to 63.
     max_depth : int or None, default=None
         Maximum depth of a tree; at most 8 without `max_leaf_nodes`.
     learning_rate : float or "auto", default="auto"

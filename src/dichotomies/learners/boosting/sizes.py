@@ -1,9 +1,9 @@
 """Parameters of gradient boosting that follow the number of rows of a node, and the size of an ensemble.
 
 Chosen by the NLL of rows that were held out from the training rows of letter, optdigits and parts of omniglot
-and kanji_fonts, and on a generated table, for single trees and for ensembles of four and eight. The more rows
-there are, the more and the larger trees pay; many members with few rounds each are better than few with many
-(``python -m benchmarks.boosting_budget``).
+and kanji_fonts, and on generated tables, for single trees and for ensembles of four and eight. The more rows
+there are, the more and the larger trees pay, up to 63 leaves, beyond which noisy labels are learned by heart;
+many members with few rounds each are better than few with many (``python -m benchmarks.boosting_budget``).
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def by_rows(n_rows: FloatArray, n_features: int) -> dict[str, FloatArray]:
     >>> from dichotomies.learners.boosting.sizes import by_rows
     >>> auto = by_rows(np.array([16.0, 1024.0, 16384.0]), n_features=64)
     >>> auto["n_estimators"], auto["max_leaf_nodes"], auto["max_tree_features"]
-    (array([ 28.,  76., 108.]), array([  8.,   8., 127.]), array([0.25, 0.25, 0.25]))
+    (array([ 28.,  76., 108.]), array([ 8.,  8., 63.]), array([0.25, 0.25, 0.25]))
     """
     ones = np.ones(len(n_rows))
     return {
         "n_estimators": np.rint(np.clip(8 * np.log2(np.maximum(n_rows, 1)) - 4, 12, 130)),
-        "max_leaf_nodes": np.rint(np.clip(n_rows / 128, 8, 127)),
+        "max_leaf_nodes": np.rint(np.clip(n_rows / 128, 8, 63)),
         "max_tree_features": ones * min(1.0, 2 / np.sqrt(n_features)),
     }

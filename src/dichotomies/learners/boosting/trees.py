@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
 
-from dichotomies._common.gathering import take_segments
-from dichotomies._common.parallel import row_slices, rows_within
+from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._kernels.boosting.encoding import make_encoder
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL
 from dichotomies._kernels.boosting.tree_sums import (
@@ -22,7 +21,7 @@ from dichotomies._kernels.boosting.tree_sums import (
     sum_trees_of_pairs,
 )
 from dichotomies._kernels.compile import is_small
-from dichotomies.learners.boosting.gathering import concatenated, rebinned
+from dichotomies.learners.boosting.gathering import concatenated, rebinned, taken_nodes
 from dichotomies.learners.boosting.old_trees import upgraded
 from dichotomies.persistence import savable
 from dichotomies.persistence.catalogue import Fields
@@ -113,6 +112,9 @@ class BoostedTrees:
     scale: FloatArray
     is_trained: BoolArray
 
+    #: One model of several class trees encodes the rows once for all of them.
+    is_faster_joined: ClassVar = True
+
     @classmethod
     def joined(cls, binning: Binning, batches: Sequence[BoostedTrees]) -> BoostedTrees:
         """Concatenate the nodes of all batches, with the edges of the features they use."""
@@ -135,17 +137,10 @@ class BoostedTrees:
         every = concatenated(parts)
         begins = np.cumsum([0, *(len(part.features) for part in parts)])
         every["column"] += np.repeat(begins[:-1], [len(part.column) for part in parts]).astype(np.int32)
-        tree_offsets, trees = take_segments(every.pop("tree_offsets"), nodes)
-        split_offsets = every.pop("split_offsets")
-        _, values = take_segments(split_offsets + np.arange(len(split_offsets)), trees)
-        split_offsets, splits = take_segments(split_offsets, trees)
-        sets = (np.cumsum(every["kind"] == CATEGORICAL) - 1)[splits]
-        every["categories"] = every["categories"][sets[every["kind"][splits] == CATEGORICAL]]
-        every["value"] = every["value"][values]
-        every |= {name: every[name][nodes] for name in ("base", "scale", "is_trained")}
-        every |= {name: every[name][splits] for name in ("leaf", "kind", "limit", "column")}
+        if not np.array_equal(nodes, np.arange(len(every["base"]))):
+            every |= taken_nodes(every, nodes)
         every |= rebinned(parts, every.pop("column"), every.pop("limit"), every["kind"])
-        return cls(tree_offsets=tree_offsets, split_offsets=split_offsets, **every)
+        return cls(**every)
 
     def truncated(self, n_trees: IntArray) -> BoostedTrees:
         """The same nodes with at most so many trees each."""

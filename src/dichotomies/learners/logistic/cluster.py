@@ -8,7 +8,7 @@ import numpy as np
 
 from dichotomies._common.parallel import even_batches
 from dichotomies._kernels.newton.sparse import Entries
-from dichotomies.learners.logistic.dense_kernels import DenseRoom, train_here
+from dichotomies.learners.logistic.dense import DenseRoom, train_here
 from dichotomies.learners.logistic.sparse import by_kernels
 
 if TYPE_CHECKING:

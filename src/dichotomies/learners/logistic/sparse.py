@@ -17,7 +17,7 @@ from dichotomies._kernels.newton.sparse import (
     train_by_sweeps,
     train_sparse_by_gram,
 )
-from dichotomies.learners.logistic.dense_kernels import MOST_GRAM_ROWS
+from dichotomies.learners.logistic.dense import MOST_GRAM_ROWS
 from dichotomies.learners.weights import SparseWeights
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dichotomies._common.parallel import Context, even_batches, run
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.newton.node import Nodes, Results
 from dichotomies.learners.logistic import newton, truncated
-from dichotomies.learners.logistic.dense_kernels import MOST_GRAM_ROWS, SMALL_NODE, by_kernels, suitable_axes
+from dichotomies.learners.logistic.dense import MOST_GRAM_ROWS, SMALL_NODE, by_kernels, suitable_axes
 from dichotomies.learners.logistic.sparse import train_sparse
 from dichotomies.learners.weights import DenseWeights
 

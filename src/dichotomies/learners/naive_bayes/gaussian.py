@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _STEEPEST = 3e4
 
 #: Number of rows from which the medians are computed that features are shifted by.
-_MEDIAN_ROWS = 2_000
+_MEDIAN_ROWS = 500
 
 
 def _moments_of(rows: GroupedRows, X: Matrix, n_jobs: int | None) -> Moments:

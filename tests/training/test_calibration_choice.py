@@ -10,14 +10,14 @@ from sklearn.svm import LinearSVC
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble, load
 from dichotomies._common.best_of import best_of
 from dichotomies._common.parallel import Context
+from dichotomies._kernels.composition import class_log_proba
 from dichotomies.calibrators.binary import BINARY, Auto, Segments
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.calibrators.multiclass.base import HeldOut
-from dichotomies.inference.composition import class_log_proba
 from dichotomies.learners import Wanted
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import fold_count
-from dichotomies.training.choice import _Comparison, choose
+from dichotomies.training.calibration_choice import _Comparison, choose
 from dichotomies.training.cross_fitting import CrossFit
 from dichotomies.training.external import Calibration
 from dichotomies.training.plan import Plan
@@ -163,7 +163,7 @@ def test_an_ensemble_has_one_choice_for_all_trees(few_digits):
 # ------------------------------------------------------------------ few rows, many rows, weights
 
 
-@pytest.mark.parametrize("rows_per_class", [1, 2, 5])
+@pytest.mark.parametrize("rows_per_class", [1, 2, 3])
 def test_few_rows_get_only_calibrators_that_nodes_share(digits, rows_per_class):
     X, y = digits
     rows = np.concatenate([np.flatnonzero(y == c)[:rows_per_class] for c in range(10)])
@@ -173,9 +173,17 @@ def test_few_rows_get_only_calibrators_that_nodes_share(digits, rows_per_class):
     assert {pair[1] for pair in nll} == ({"none", "vector-odds"} if rows_per_class > 1 else {"none"})
 
 
+@pytest.mark.parametrize("rows_per_class", [4, 9, 10])
+def test_below_ten_rows_of_a_class_every_pair_is_compared(digits, rows_per_class):
+    X, y = digits
+    rows = np.concatenate([np.flatnonzero(y == c)[:rows_per_class] for c in range(10)])
+    outside = [pair for pair in fit(X[rows], y[rows]).calibration_.nll if pair[1] == "vector-odds"]
+    assert len(outside) == (3 if rows_per_class < 10 else 2)
+
+
 def test_many_rows_are_compared_on_a_stratified_sample(rng, monkeypatch):
-    monkeypatch.setattr("dichotomies.training.choice._MOST_PAIRS", 0)
-    monkeypatch.setattr("dichotomies.training.choice._FEWEST_ROWS", 500)
+    monkeypatch.setattr("dichotomies.training.calibration_choice._MOST_PAIRS", 0)
+    monkeypatch.setattr("dichotomies.training.calibration_choice._FEWEST_ROWS", 500)
     y = np.arange(3000) % 10
     X = rng.normal(size=(3000, 4)) + rng.normal(size=(10, 4))[y]
     clf = fit(X, y)
@@ -188,10 +196,10 @@ def test_many_rows_are_compared_on_a_stratified_sample(rng, monkeypatch):
     np.testing.assert_allclose(clf.predict_proba(X), named.predict_proba(X), atol=1e-6)
 
 
-def compared(losses, misses, largest=()):
+def compared(losses, misses, largest=(), **few):
     """A comparison of pairs, whose losses and errors are given."""
     n = len(next(iter(losses.values())))
-    comparison = _Comparison(Rows(np.zeros((n, 1)), np.zeros(n, dtype=int), np.arange(2)))
+    comparison = _Comparison(Rows(np.zeros((n, 1)), np.zeros(n, dtype=int), np.arange(2)), **few)
     comparison._log_proba = dict.fromkeys([pair[0] for pair in losses])
     comparison._found = {
         pair: HeldOut(np.asarray(loss, dtype=float), np.full(n, largest), ~misses[pair])
@@ -200,12 +208,20 @@ def compared(losses, misses, largest=()):
     return comparison.best(("none", "vector-odds"))
 
 
-@pytest.mark.parametrize(("saved", "chosen"), [(0.02, "none"), (0.05, "platt")])
+@pytest.mark.parametrize(("saved", "chosen"), [(0.09, "none"), (0.12, "platt")])
 def test_calibration_inside_that_costs_accuracy_must_save_some_of_the_nll(saved, chosen):
     losses = {("none", "vector-odds"): np.ones(400), ("platt", "vector-odds"): np.full(400, 1 - saved)}
     misses = {("none", "vector-odds"): np.arange(400) < 40, ("platt", "vector-odds"): np.arange(400) < 80}
     assert compared(losses, misses) == (chosen, "vector-odds")
     assert compared(losses, dict.fromkeys(losses, misses["none", "vector-odds"]))[0] == "platt"
+
+
+def test_with_few_rows_calibration_outside_need_not_repair_what_calibration_inside_costs():
+    pairs = [(i, e) for i in ("none", "platt") for e in ("none", "vector-odds")]
+    losses = dict(zip(pairs, np.array([2.0, 1.0, 2.0, 0.95])[:, None] * np.ones(400), strict=True))
+    misses = {pair: np.arange(400) < (200 if pair == ("platt", "none") else 40) for pair in pairs}
+    assert compared(losses, misses) == ("platt", "vector-odds")
+    assert compared(losses, misses, few_rows=True) == ("none", "vector-odds")
 
 
 @pytest.mark.parametrize(

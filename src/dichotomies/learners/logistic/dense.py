@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dichotomies._common.parallel import row_slices, run
+from dichotomies._common.chunks import row_slices
+from dichotomies._common.parallel import run
 from dichotomies._kernels.newton.axes import Axes, train_along_axes
 from dichotomies._kernels.newton.gram import FEW_ROWS, train_by_gram
 

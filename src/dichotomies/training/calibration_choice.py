@@ -40,12 +40,16 @@ _MOST_PAIRS, _FEWEST_ROWS = 2**19, 2_000
 _MANY_CLASSES = 1_000
 #: Mean number of rows of a class below which calibrators that fit every node by itself are not candidates:
 #: most nodes have few rows.
+_FEW_ROWS_OF_NODES = 4
+#: Mean number of rows of a class below which every candidate inside is tried with every one outside, since
+#: the NLLs of the nodes are too noisy to leave any out; and calibration inside must be accurate before
+#: calibration outside, too: biases of the classes that few rows give do not hold for other rows.
 _FEW_ROWS = 10
 #: Share of the NLL of all nodes that a calibrator inside must save to be preferred to a simpler one: what the
 #: simpler one leaves, calibration outside can correct in part.
 _WORTH_FREEDOM = 0.1
 #: Share of the NLL that one calibration inside must save if it has a lower accuracy than another.
-_WORTH_ERRORS = 0.03
+_WORTH_ERRORS = 0.1
 #: Mean number of rows of a class below which nothing is calibrated outside: most rows are of classes that the
 #: model of the other folds does not know.
 _FEWEST_OF_A_CLASS = 1.5
@@ -76,11 +80,12 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
 
     Every candidate inside is fitted to the out-of-fold scores of the nodes without the fold of the row. By
     Proposition 1 the nodes' NLLs tell which is best; one with more freedom must save a tenth. For that one,
-    and for no calibration inside, the log-probabilities of the classes are composed, and every candidate
-    outside is fitted to those of the other folds. The pair of least NLL is chosen, with three preferences.
-    Nothing inside, where the difference is noise. Nothing that costs accuracy inside, beyond noise, and does
-    not lower the NLL by 3 %. Vector scaling outside, unless nothing is clearly better. Each pair is charged
-    one more row than there is, of the least probable class that it has: `_Comparison`.
+    and for no calibration inside, or for all where rows are few, the log-probabilities of the classes are
+    composed, and every candidate outside is fitted to those of the other folds. The pair of least NLL is
+    chosen, with three preferences. Nothing inside, where the difference is noise. Nothing that costs accuracy
+    inside, beyond noise, and does not lower the NLL by a tenth. Vector scaling outside, unless nothing is
+    clearly better. Each pair is charged one more row than there is, of the least probable class that it has:
+    `_Comparison`. Where classes have few rows, other rules come in: `_FEW_ROWS` and the constants beside it.
 
     Parameters
     ----------
@@ -94,9 +99,11 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
     sample = stratified(rows.codes, np.arange(len(rows)), most, rng)
     scores = _RawScores(plan, forest, rows, crossed, sample)
     inside, outside = _candidates(plan, rows)
-    comparison = _Comparison(rows.take(scores.order))
+    few_rows = len(rows) < _FEW_ROWS * rows.n_classes
+    comparison = _Comparison(rows.take(scores.order), few_rows=few_rows)
     screening = _Screening.of(inside, crossed)
-    unseen = {name: scores.unseen(screening.fold_maps.get(name)) for name in screening.finalists(inside)}
+    compared = inside if few_rows else screening.finalists(inside)
+    unseen = {name: scores.unseen(screening.fold_maps.get(name)) for name in compared}
     for name, each in unseen.items():
         comparison.add(name, out_of_fold_log_proba(plan, each))
         for external in filter(None, outside.values()):
@@ -157,8 +164,9 @@ class _Screening(NamedTuple):
 class _Comparison:
     """Losses of the rows by pair of calibrators, and the calibrators outside fitted to all rows."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, *, few_rows: bool = False) -> None:
         self._rows = rows
+        self._few_rows = few_rows
         self._weight = np.ones(len(rows)) if rows.weight is None else rows.weight
         self._log_proba: dict[str, FloatArray] = {}
         self._found: dict[tuple[str, str], HeldOut] = {}
@@ -198,8 +206,12 @@ class _Comparison:
     def best(self, outside: Iterable[str]) -> tuple[str, str]:
         """The pair to take."""
         losses = {pair: self._charged(found) for pair, found in self._found.items() if pair[1] in outside}
-        best = [self._best_outside(name, losses) for name in self._log_proba]
-        return best_of(self._accurate({pair: losses[pair] for pair in best}), self._weight)
+        best = {pair: losses[pair] for name in self._log_proba for pair in [self._best_outside(name, losses)]}
+        kept = self._accurate(best, {pair: pair for pair in best})
+        if self._few_rows:
+            before = self._accurate(best, {pair: (pair[0], NONE) for pair in best})
+            kept = [pair for pair in kept if pair in before] or kept
+        return best_of({pair: best[pair] for pair in kept}, self._weight)
 
     def _best_outside(self, internal: str, losses: dict[tuple[str, str], FloatArray]) -> tuple[str, str]:
         """The pair to take with this calibration of the nodes."""
@@ -208,16 +220,24 @@ class _Comparison:
         pairs = [first, (internal, NONE)] if (internal, NONE) in losses else [first]
         return best_of({pair: losses[pair] for pair in pairs}, self._weight)
 
-    def _accurate(self, losses: dict[tuple[str, str], FloatArray]) -> dict[tuple[str, str], FloatArray]:
-        """Losses of pairs that are as accurate as any other, but for noise, or have a much lower NLL."""
-        misses = {pair: (~self._found[pair].is_best).astype(np.float64) for pair in losses}
+    def _accurate(
+        self, losses: dict[tuple[str, str], FloatArray], judged: dict[tuple[str, str], tuple[str, str]]
+    ) -> list[tuple[str, str]]:
+        """Pairs that are as accurate as any other, but for noise, or have a much lower NLL.
+
+        Parameters
+        ----------
+        judged : dict
+            Pair whose errors count for each.
+        """
+        misses = {pair: (~self._found[judged[pair]].is_best).astype(np.float64) for pair in losses}
         first = min(losses, key=lambda pair: (self._mean(misses[pair]), self._mean(losses[pair])))
-        return {
-            pair: loss
+        return [
+            pair
             for pair, loss in losses.items()
             if self._mean(loss) < (1 - _WORTH_ERRORS) * self._mean(losses[first])
             or best_of({pair: misses[pair], first: misses[first]}, self._weight) == pair
-        }
+        ]
 
     def _mean(self, loss: FloatArray) -> float:
         return float(self._weight @ loss) / max(float(self._weight.sum()), np.finfo(float).tiny)
@@ -262,7 +282,7 @@ def _candidates(
         inside = {name: None if name == NONE else BINARY.create(name) for name in internal.candidates}
         if not plan.learner.gives_probabilities:
             inside.pop(NONE, None)
-        elif rows_per_class < _FEW_ROWS:
+        elif rows_per_class < _FEW_ROWS_OF_NODES:
             inside = {name: it for name, it in inside.items() if it is None or not it.nodes_are_independent}
     if isinstance(external, AutoCalibration):
         names = external.candidates if rows_per_class >= _FEWEST_OF_A_CLASS else [NONE]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from dichotomies._common.parallel import row_slices
-from dichotomies.inference.composition import chunk_rows
+from dichotomies._common.chunks import chunk_rows, row_slices
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.sets import evaluated
 from dichotomies.rows.folds import fold_of_rows
