@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._common.blas import ONE_BLAS_THREAD
-from dichotomies._common.parallel import row_slices
+from dichotomies._common.chunks import row_slices
+from dichotomies._common.parallel import ONE_BLAS_THREAD
 from dichotomies.learners.logistic.learner import LogisticLearner
 from dichotomies.learners.logistic.passes import Block, BlockedNode, minimise
 
