@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dichotomies.training.batches import SpilledTraining
 
 #: Bytes of a row for each node that is evaluated on it.
-_NODE_BYTES = 8
+_NODE_BYTES = 32
 
 
 @dataclass
@@ -47,11 +47,11 @@ class Passes:
     def take(self, task: NodeTask, parts: list[tuple[Scorer, int]], *, is_last: bool) -> None:
         """Add the node of the last part, if it was trained on a sample; replace parts that are finished."""
         scorer: Any = parts[-1][0]
-        is_sampled = len(task.rows) < self._n_free[np.unique(task.rows.codes)].sum()
+        n_rows = int(self._n_free[np.unique(task.rows.codes)].sum())
+        is_sampled = len(task.rows) < n_rows
         if self._suits and is_sampled and scorer.is_trained[0]:
             learner: Any = self.training.plan.learner
-            with ONE_BLAS_THREAD:
-                self._nodes.append(BlockedNode.of(learner, task, scorer))
+            self._nodes.append(BlockedNode.of(learner, task, n_rows))
             self._places.append(len(parts) - 1)
             self._sides.append(_side_of_class(task))
         if self._nodes and (is_last or not is_sampled or len(self._nodes) >= self._most_nodes):
@@ -70,8 +70,8 @@ class Passes:
 
     @cached_property
     def _most_nodes(self) -> int:
-        matrix = 8 * (self.training.counts.n_features + 1) ** 2
-        return max(1, self.training.max_memory // (2 * matrix))
+        matrices = 2 * 8 * (self.training.counts.n_features + 1) ** 2
+        return max(1, self.training.max_memory // (2 * matrices))
 
     def _run(self, parts: list[tuple[Scorer, int]]) -> None:
         learner: Any = self.training.plan.learner

@@ -104,7 +104,7 @@ class Rows:
         return lambda x: x / diagonal
 
 
-def evaluate(z: FloatArray, y: FloatArray, cost: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+def _evaluate(z: FloatArray, y: FloatArray, cost: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     """The loss, minus its derivatives by the scores, and the curvatures."""
     margin = y * z
     tail = np.exp(-np.abs(margin))
@@ -189,7 +189,7 @@ def solve(
     """
     accuracy = (_DIAGONAL_ACCURACY if rows.is_diagonal else _ACCURACY) * min(1.0, objective.tol / 1e-4)
     z = rows.scores(theta)
-    loss, slope, curve = evaluate(z, y, cost)
+    loss, slope, curve = _evaluate(z, y, cost)
     tolerance, expensive = objective.tol * cost.sum(), _refresh_after(rows)
     n_products = _MAX_PRODUCTS if precondition is None else 0
     first_energy, stalled = 0.0, 0
@@ -212,7 +212,7 @@ def solve(
         size, is_negligible = 1.0, gain <= _NEGLIGIBLE * before
         while size > _SMALLEST_STEP and not is_negligible:
             moved = theta + size * step
-            after = evaluate(z + size * change, y, cost)[0] + 0.5 * (rows.penalty * moved) @ moved
+            after = _evaluate(z + size * change, y, cost)[0] + 0.5 * (rows.penalty * moved) @ moved
             if after <= before - 1e-4 * size * gain:
                 break
             size *= 0.5
@@ -221,6 +221,6 @@ def solve(
         stalled += bool(is_negligible)
         theta += size * step
         z += size * change
-        loss, slope, curve = evaluate(z, y, cost)
+        loss, slope, curve = _evaluate(z, y, cost)
     assert precondition is not None
     return z, -objective.max_iter, precondition
