@@ -51,6 +51,18 @@ def test_large_arrays_and_rows_travel_apart_and_once_for_all_that_hold_them():
     assert one[2].base is one[1].base
 
 
+def test_arrays_that_begin_anywhere_in_a_message_are_received_aligned():
+    shipped, rows = Shipment(), _rows()
+    parcel = shipped.parcel(rows)
+    [name] = parcel.arrays
+    message = b"x" + shipped._values[name].tobytes()
+    sent = np.frombuffer(message, np.float64, offset=1).reshape(rows.X.shape)
+    received = unpacked(parcel, lambda: {name: sent})
+    assert not sent.flags.aligned
+    assert received.X.flags.aligned
+    np.testing.assert_array_equal(received.X, rows.X)
+
+
 def test_a_process_keeps_what_it_was_sent_last():
     for _ in range(shipping._KEPT_SHIPMENTS + 1):
         shipped = Shipment()

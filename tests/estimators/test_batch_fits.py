@@ -1,8 +1,9 @@
-"""Fits to batches of rows: what fits into memory is trained as by `fit`, the rest on samples."""
+"""Fits to batches of rows: what fits into memory is trained as by `fit`, the rest in passes or on samples."""
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.tree import DecisionTreeClassifier
@@ -13,6 +14,7 @@ from dichotomies.learners import choose
 from dichotomies.rows import Rows
 from dichotomies.rows.row_counts import RowCounts
 from dichotomies.rows.spilled import SpilledRows
+from dichotomies.training import passes
 from dichotomies.training.binned_rows import BinnedRows, RowSample, save_binning
 from tests.slow import slow
 
@@ -49,9 +51,9 @@ def test_with_enough_memory_nodes_are_those_of_a_fit_on_rows_sorted_by_class(est
 def test_nodes_whose_rows_fit_into_memory_are_trained_on_all_of_them(rows):
     X, y = rows
     most = 1_000  # at the least
-    X, y = np.concatenate([X] * 4), np.concatenate([y] * 4)
+    X, y = csr_array(np.concatenate([X] * 4)), np.concatenate([y] * 4)
     clf = NestedDichotomyClassifier(LogisticRegression(tol=1e-8), max_memory=1, **PLAIN)
-    clf.fit_batches(_batches(X, y))
+    clf.fit_batches(_batches(X, y, form=csr_array))
     whole = NestedDichotomyClassifier(LogisticRegression(tol=1e-8), clf.tree_, **PLAIN).fit(X, y)
     tree = clf.tree_
     offset = np.concatenate([[0], np.cumsum(np.bincount(y)[tree.leaf_order])])
@@ -62,6 +64,46 @@ def test_nodes_whose_rows_fit_into_memory_are_trained_on_all_of_them(rows):
     np.testing.assert_allclose(one[:, size <= most], two[:, size <= most], atol=1e-3)
     assert (np.abs(one - two).max(axis=0) > 1e-2)[size > most].all()
     assert np.corrcoef(one[:, 0], two[:, 0])[0, 1] > 0.95
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"C": 0.01, "class_weight": "balanced"},
+        {"class_weight": {0: 3.0, 1: 1.0}, "fit_intercept": False},
+        {"solver": "liblinear", "intercept_scaling": 2.0},
+    ],
+)
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_large_nodes_of_dense_logistic_regression_reach_the_optimum_for_all_rows(params, is_weighted, rows):
+    X, y = np.concatenate([rows[0]] * 4) / 16, np.concatenate([rows[1]] * 4)
+    X += np.random.default_rng(0).standard_normal(X.shape)
+    weight = [np.random.default_rng(1).exponential(size=len(y))] if is_weighted else []
+    estimator = LogisticRegression(tol=1e-7, **params)
+    clf = NestedDichotomyClassifier(estimator, max_memory=1, **PLAIN).fit_batches(_batches(X, y, *weight))
+    whole = NestedDichotomyClassifier(estimator, clf.tree_, **PLAIN).fit(X, y, *weight)
+    one, two = clf.model_.scorer.log_odds(X), whole.model_.scorer.log_odds(X)
+    assert len(y) > 2 * 1_000  # the most that are in memory: those of the root are read in several blocks
+    np.testing.assert_allclose(one, two, atol=2e-4)
+
+
+def test_large_nodes_take_passes_also_if_classes_are_calibrated(rows, monkeypatch):
+    sizes = []
+    monkeypatch.setattr(passes, "minimise", lambda nodes, *_: sizes.append(len(nodes)))
+    X, y = np.concatenate([rows[0]] * 4) / 16, np.concatenate([rows[1]] * 4)
+    calibration = {"internal_calibration": None, "external_calibration": "vector"}
+    clf = NestedDichotomyClassifier(LogisticRegression(), max_memory=1, random_state=0, **calibration)
+    clf.fit_batches(_batches(X, y))
+    assert sum(sizes) > 0
+
+
+@pytest.mark.filterwarnings("ignore:Logistic regression did not converge")  # on the sample
+def test_large_nodes_warn_if_passes_are_too_few(rows):
+    X, y = np.concatenate([rows[0]] * 4) / 16, np.concatenate([rows[1]] * 4)
+    clf = NestedDichotomyClassifier(LogisticRegression(tol=1e-12, max_iter=3), max_memory=1, **PLAIN)
+    with pytest.warns(ConvergenceWarning, match="did not converge within 3 passes"):
+        clf.fit_batches(_batches(X, y))
 
 
 @pytest.mark.parametrize("estimator", [GaussianNB(), MultinomialNB()])

@@ -148,7 +148,10 @@ class _Unpacker(pickle.Unpickler):
         self._arrays = arrays
 
     def persistent_load(self, pid: str | Parcel) -> Any:
-        return unpacked(pid, self._arrays) if isinstance(pid, Parcel) else self._arrays()[pid]
+        if isinstance(pid, Parcel):
+            return unpacked(pid, self._arrays)
+        # What came in a message may begin anywhere in memory; numpy copies all of it whenever rows are taken.
+        return np.require(self._arrays()[pid], requirements=["ALIGNED"])
 
 
 #: Parcels and their objects, by shipment: what a worker has unpacked.

@@ -66,10 +66,12 @@ class BatchFits:
         rows are counted in a first pass and written to files, sorted by class, in a second; of boosted trees,
         a byte for each value, the number of its bin. Then nodes are trained on the rows of their classes, as
         many at a time as the parameter `max_memory` allows (1 GiB by default; libraries and one batch come in
-        addition). The few nodes at the top that have more rows are trained on a stratified sample of them.
-        External calibrators are fitted to rows that were held out, a tenth or fewer, with class probabilities
-        of up to 1 GiB in a file; ``internal_calibration="auto"`` is none. Rows that fit into memory all
-        together are trained and calibrated on as by `fit`.
+        addition). The few nodes at the top that have more rows are trained on a stratified sample of them;
+        those of logistic regression on dense rows without internal calibration then go on to the optimum for
+        all of their rows, by passes over the files. External calibrators are fitted to rows that were held
+        out, a tenth or fewer, with class probabilities of up to 1 GiB in a file;
+        ``internal_calibration="auto"`` is none. Rows that fit into memory all together are trained and
+        calibrated on as by `fit`.
 
         Parameters
         ----------

@@ -20,6 +20,7 @@ from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, fit_external, given, settled
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.partial_fitting import is_naive_bayes
+from dichotomies.training.passes import Passes
 from dichotomies.training.train import Trained, grow, train
 
 if TYPE_CHECKING:
@@ -91,7 +92,11 @@ class SpilledTraining:
     @cached_property
     def most(self) -> int:
         """Number of rows that are trained on at a time."""
-        return _rows_within(self.max_memory, _ROW_BYTES + self.counts.row_bytes)
+        return self.most_with(_ROW_BYTES)
+
+    def most_with(self, n_bytes: int) -> int:
+        """Number of rows that may be held with so many bytes beside the features of each."""
+        return _rows_within(self.max_memory, self.counts.row_bytes + n_bytes)
 
     @cached_property
     def most_values(self) -> int:
@@ -123,12 +128,15 @@ class SpilledTraining:
             return train(plan, forest, self.spilled.rows(*self._everything()), self.context)
         parts: list[tuple[Scorer, int]] = []
         places: list[IntArray] = []
+        passes = Passes(self, held)
         tasks = [task for t in range(len(forest.trees)) for task in self._tasks(forest, t)]
         for i, (tree, place, nodes, codes) in enumerate(tasks):
             rows = self._rows(self.spilled.training_rows, codes, held, self.most)
             titled = self.context.titled(f"part {i + 1} of {len(tasks)}: ", i, len(tasks))
-            parts.append((self._trained(NodeTask(rows, tree, nodes), titled), len(nodes)))
+            task = NodeTask(rows, tree, nodes)
+            parts.append((self._trained(task, titled), len(nodes)))
             places.append(place[nodes])
+            passes.take(task, parts, is_last=i + 1 == len(tasks))
             rows.memo.clear()  # it may refer to the rows, which would stay until cycles are collected
         joined = JoinedScorer([part for part, _ in parts], [size for _, size in parts])
         scorer = some_nodes(joined, np.argsort(np.concatenate(places), kind="stable"))
@@ -160,6 +168,10 @@ class SpilledTraining:
         taken = np.where(size >= _FEWEST_ROWS, np.ceil(share * size), 0).astype(np.intp)
         return [_drawn(n, m, self.context.rng) for n, m in zip(size.tolist(), taken.tolist(), strict=True)]
 
+    def free(self, code: int, held: Sequence[IntArray]) -> IntArray:
+        """Numbers of the rows of a class that are not held out."""
+        return np.delete(np.arange(self.counts.size[code]), held[code])
+
     def _rows(self, read: Callable[..., Rows], codes: IntArray, held: Sequence[IntArray], most: int) -> Rows:
         """Rows of some classes, without those held out; a stratified sample if they are too many.
 
@@ -170,7 +182,7 @@ class SpilledTraining:
         share = min(1.0, most / max(1, size.sum()))
         places = []
         for code, n in zip(codes.tolist(), size.tolist(), strict=True):
-            free = np.delete(np.arange(self.counts.size[code]), held[code])
+            free = self.free(code, held)
             places.append(free if share == 1 else free[_drawn(n, max(1, round(share * n)), self.context.rng)])
         rows = read(codes, places)
         if share == 1.0 or not self.plan.learner.takes_weight:
@@ -190,7 +202,7 @@ class SpilledTraining:
         """Nodes of a tree to train together, with the place of each among all and the classes they need.
 
         Nodes whose rows fit into memory are trained on all of them, subtree by subtree, several small ones
-        together; the nodes above one by one, each on a sample of its own rows.
+        together; the nodes above one by one, each on a sample of its own rows, from which `Passes` go on.
         """
         tree, wanted = forest.trees[t], forest.new_nodes(t)
         rows = np.concatenate([[0], np.cumsum(self.counts.size[tree.leaf_order])])
@@ -208,8 +220,13 @@ class SpilledTraining:
                 leaves = np.concatenate([np.arange(tree.start[k], tree.stop[k]) for k in roots[bundle]])
                 yield tree, forest.place[t], nodes, tree.leaf_order[leaves]
 
+    @cached_property
+    def node_plan(self) -> Plan:
+        """The plan of training nodes, without what comes behind them."""
+        return replace(self.plan, external_calibration=None, member_calibration=None, prediction_sets=0)
+
     def _trained(self, task: NodeTask, context: Context) -> Scorer:
-        plan = replace(self.plan, external_calibration=None, member_calibration=None, prediction_sets=0)
+        plan = self.node_plan
         if not plan.uses_folds:
             return plan.learner.fit(task, context)
         rows = task.rows.in_folds(plan.cv, context.rng)

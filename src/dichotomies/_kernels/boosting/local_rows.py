@@ -247,3 +247,26 @@ def local_row_keys(rows: LocalRows, keys: Any) -> None:
         codes = rows.codes[f]
         for i in range(rows.n_rows):
             keys[i] = keys[i] * HASH_FACTOR + np.uint64(codes[i])
+
+
+@kernel
+def write_local_codes(
+    bins: Bins,
+    rows: IntArray,
+    features: IntArray,
+    local: IntArray,  # noqa: ARG001 - for sparse rows
+    out: Codes,
+) -> None:
+    """Write the codes of some rows in some features.
+
+    Parameters
+    ----------
+    rows : (n,)
+    features : (m,)
+    local : (n_features,)
+        Place of each feature among those, -1 for all others.
+    out : (m or more, n or more)
+    """
+    for i in range(len(rows)):
+        for j in range(len(features)):
+            out[j, i] = bins.codes[rows[i], features[j]]

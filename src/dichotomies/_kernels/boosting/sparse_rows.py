@@ -255,3 +255,18 @@ def sparse_row_keys(rows: SparseRows, keys: Any) -> None:
 def sparse_global_code(bins: SparseBins, row: int, feature: int) -> Any:
     """Code of one row and feature; never called, because bins are not merged."""
     return np.int64(bins.zero[feature]) + 0 * row
+
+
+@kernel
+def write_sparse_codes(
+    bins: SparseBins, rows: IntArray, features: IntArray, local: IntArray, out: Codes
+) -> None:
+    """Write the codes of some rows in some features; see `write_local_codes`."""
+    for j in range(len(features)):
+        for i in range(len(rows)):
+            out[j, i] = bins.zero[features[j]]
+    for i in range(len(rows)):
+        for e in range(bins.indptr[rows[i]], bins.indptr[rows[i] + 1]):
+            j = local[bins.columns[e]]
+            if j >= 0:
+                out[j, i] = bins.codes[e]

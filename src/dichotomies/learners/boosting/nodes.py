@@ -11,15 +11,14 @@ from dichotomies._kernels.boosting.ensembles import CATEGORICAL, Ensembles
 from dichotomies._kernels.boosting.gradient import boost_gradient_nodes
 from dichotomies._kernels.boosting.held_out import find_held_rows, score_held_out
 from dichotomies._kernels.boosting.room import Ranges, Room, allocate_room
-from dichotomies._kernels.boosting.sparse_rows import SparseBins
 from dichotomies._kernels.compile import is_small
 from dichotomies.learners.boosting.trees import BoostedTrees
 
 if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies._kernels.boosting.encoding import Codes
+    from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies._kernels.boosting.gradient import GradientBoosting
     from dichotomies._kernels.boosting.local_rows import Bins
+    from dichotomies._kernels.boosting.sparse_rows import SparseBins
 
 #: Weights up to 2 to this power are used as they are.
 _USUAL_EXPONENT = 100
@@ -66,9 +65,8 @@ def train_nodes(
     width = int(boosting.n_estimators.max(initial=0)) + 1 if with_losses else 0
     held = HeldOut(np.full(n_pairs, np.nan), np.empty((len(ranges.begin), width)))
     if left_out >= 0:
-        codes, trees_of_codes = _codes_of_held_out(bins, fold == left_out, out)
-        rows = find_held_rows(fold == left_out, ranges, codes.shape[1])
-        score_held_out.when(small)(codes, weight, rows, ranges, trees_of_codes, *held)
+        rows = find_held_rows(fold == left_out, ranges, out, len(bins.is_categorical))
+        score_held_out.when(small)(bins, weight, rows, ranges, out, *held)
     return _packed(out), held
 
 
@@ -123,24 +121,6 @@ def _allocate(ranges: Ranges, boosting: AdaBoosting | GradientBoosting, has_cate
         bits=np.empty((n_splits if has_categories else 0, 4), dtype=np.uint64),
         value=np.empty(n_splits + n_trees),
     )
-
-
-def _codes_of_held_out(
-    bins: Bins | SparseBins, is_held: BoolArray, trees: Ensembles
-) -> tuple[Codes, Ensembles]:
-    """Codes of rows that were held out; of sparse rows, those of the features that trees use."""
-    if not isinstance(bins, SparseBins):
-        return bins.codes, trees
-    n_splits = int(trees.n_splits[: trees.n_trees.sum()].sum())
-    used, column = np.unique(trees.feature[:n_splits], return_inverse=True)
-    codes: Codes = np.empty((len(is_held), len(used)), dtype=np.uint8)
-    codes[is_held] = bins.zero[used]
-    place = np.full(len(bins.zero), -1)
-    place[used] = np.arange(len(used))
-    row, at = np.repeat(np.arange(len(is_held)), np.diff(bins.indptr)), place[bins.columns]
-    wanted = is_held[row] & (at >= 0)
-    codes[row[wanted], at[wanted]] = bins.codes[wanted]
-    return codes, trees._replace(feature=column.astype(np.int32))
 
 
 def _room(bins: Bins | SparseBins, ranges: Ranges, boosting: AdaBoosting | GradientBoosting) -> Room:
