@@ -11,7 +11,9 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, Multinomi
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
 from dichotomies._common.parallel import Context
 from dichotomies._kernels import compile as kernels
+from dichotomies._kernels.softmax import class_sums, scale_sums
 from dichotomies.calibrators.binary import BINARY, Segments
+from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.learners import choose
 from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
 from dichotomies.learners.logistic import ScaledLogisticRegression, TunedLogisticRegression
@@ -33,7 +35,7 @@ LEARNERS = {
     "real boosting": HistAdaBoostClassifier(n_estimators=2, algorithm="real"),
     "logistic, tuned": TunedLogisticRegression((0.1, 1.0), cv=2, tol=1e-9, random_state=0),
 }
-DENSE_ONLY = {"logistic, scaled", "gaussian", "gradient boosting", "boosting", "real boosting"}
+DENSE_ONLY = {"logistic, scaled", "gaussian"}
 
 
 def _rows():
@@ -59,11 +61,9 @@ def answers(patience):
             found[f"{name} {kind.__name__}"] = clf.fit(kind(X), y).predict_log_proba(kind(X[:40]))
             searched = clf.predict_top_k(kind(X[:9]), 3, search="exact")[1]
             found[f"search of {name} {kind.__name__}"] = searched
-    ensemble = NestedDichotomyEnsemble(GaussianNB(), n_estimators=2, random_state=0).fit(X, y)
-    found["ensemble"] = ensemble.predict_log_proba(X)
-    proba = ensemble.predict_proba(X)
+    proba = NestedDichotomyEnsemble(GaussianNB(), n_estimators=2, random_state=0).fit(X, y).predict_proba(X)
     found["metrics"] = np.array([brier_score(y, proba), expected_calibration_error(y, proba)])
-    found |= _pairs(X, y)
+    found |= _pairs(X, y) | _ensembles(X, y) | _external(proba, y) | _shapes_of_trees(y)
     rng = np.random.default_rng(0)
     scores = rng.normal(size=90).round(1)
     segments = Segments(scores, rng.random(90) < 1 / (1 + np.exp(-scores)), [0, 25, 25, 90])
@@ -86,6 +86,63 @@ def _pairs(X, y):
             for asked in {np.asarray, kind}:
                 name = f"pairs of {type(estimator).__name__}, {kind.__name__} and {asked.__name__}"
                 found[name] = scorer.pair_log_odds(asked(X), rows, nodes)
+    return found
+
+
+def _ensembles(X, y):
+    """Answers of ensembles, and their parts: the most probable classes, sets and nodes of the tree."""
+    found = {}
+    for estimator in (
+        GaussianNB(),
+        HistGradientBoostClassifier(2, max_depth=2),
+        LogisticRegression(tol=1e-9),
+    ):
+        name = f"ensemble of {type(estimator).__name__}"
+        clf = NestedDichotomyEnsemble(
+            estimator, n_estimators=2, external_calibration="temperature", prediction_sets=2, random_state=0
+        ).fit(X, y)
+        found[name] = clf.predict_log_proba(X[:40])
+        found[f"search of {name}"] = clf.predict_top_k(X[:9], 3, search="exact")[1]
+        found[f"{name}, given classes"] = clf.proba_of(X[:9], y[:9])
+        found[f"{name}, groups"] = clf.predict_node(X[:9], 0.8, groups=2).proba
+    return found
+
+
+def _external(proba, y):
+    """Class probabilities by every external calibrator that uses kernels."""
+    log_proba = np.log(0.98 * proba + 0.002)
+    found = {"sums by class": _sums(log_proba, y)}
+    for name in sorted(set(MULTICLASS.names()) - {"dirichlet", "matrix"}):
+        found[f"external {name}"] = MULTICLASS.create(name).fit(log_proba, y).predict_log_proba(log_proba)
+    return found
+
+
+def _sums(log_proba, y):
+    """Value and derivatives of the likelihood in single precision, which only large problems use."""
+    n, k = log_proba.shape
+    shift, weight = np.zeros(n, np.float32), np.linspace(0.5, 1.5, n, dtype=np.float32)
+    given = log_proba, shift, np.full(n, -50, np.float32), y, weight
+    scale, bias = np.full(k, 1.5, np.float32), np.linspace(-1, 1, k, dtype=np.float32)
+    out = np.zeros((5, k), np.float32)
+    loss = class_sums(*given, scale, bias, True, out)
+    return np.concatenate([[loss], out.ravel(), scale_sums(*given, scale, bias)]) / n
+
+
+def _shapes_of_trees(y):
+    """Boosted trees of numbers, missing values and categories, grown by levels and by leaves."""
+    rng, found = np.random.default_rng(0), {}
+    X = np.column_stack([(y + rng.normal(size=(3, len(y)))).T, y % 4, rng.integers(30, size=len(y))])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    shapes = {
+        "leaves": {"max_leaf_nodes": 5, "subsample": 0.5, "max_features": 0.5},
+        "levels": {"max_depth": 3, "max_leaf_nodes": None, "early_stopping": True},
+        "defaults": {},
+    }
+    for name, shape in shapes.items():
+        boosting = HistGradientBoostClassifier(n_estimators=4, categorical_features=[3, 4], **shape)
+        clf = NestedDichotomyClassifier(boosting, "random", random_state=0).fit(X, y)
+        found[f"trees by {name}"] = clf.predict_log_proba(X[:40])
+        found[f"search of trees by {name}"] = clf.predict_top_k(X[:9], 3, search="exact")[1]
     return found
 
 
