@@ -8,8 +8,9 @@ from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import canonical, is_small, kernel
 
-#: Bytes of intermediate results while composing them, small enough for a core's cache.
-_CACHED_BYTES = 128 * 2**10
+#: Bytes of intermediate results of a block of rows: few, to stay in a core's cache; and for plain code, which
+#: would spend its time on calls if blocks were small.
+_CACHED_BYTES, _PLAIN_BYTES = 2**17, 2**22
 
 
 class Tree(Protocol):
@@ -59,8 +60,11 @@ def class_log_proba(
     out = np.empty((len(log_odds), len(tree.leaf_order))) if out is None else out
     arrays = canonical(tree.left), canonical(tree.right), canonical(tree.leaf_order)  # once for all blocks
     n_nodes, n_rows = len(tree.left), len(log_odds) if n_rows is None else n_rows
-    sums = path_sums.when(is_small(n_rows, plain_seconds(n_rows * n_nodes, tree.depth), is_answer=True))
-    for rows in row_slices(len(log_odds), rows_within(_CACHED_BYTES, n_nodes)):
+    block_rows = min(rows_within(_PLAIN_BYTES, n_nodes), max(1, len(log_odds)))
+    seconds = _plain_seconds(n_rows * n_nodes, n_rows / block_rows, tree.depth)
+    small = is_small(n_rows, seconds, is_answer=True)
+    sums = path_sums.when(small)
+    for rows in row_slices(len(log_odds), block_rows if small else rows_within(_CACHED_BYTES, n_nodes)):
         block = log_odds[rows]
         sums(block, _log_likelier(block), *arrays, out[rows])
     return out
@@ -141,9 +145,9 @@ def _path_sums(
     out[:] = result.T
 
 
-def plain_seconds(size: int, depth: IntArray) -> float:
-    """Estimate how long plain code takes for so many log-odds at nodes of these depths."""
-    return 2e-8 * size + 3e-5 * (1 + int(depth.max(initial=0)))
+def _plain_seconds(size: int, n_blocks: float, depth: IntArray) -> float:
+    """Estimate how long plain code takes for so many log-odds in blocks, at nodes of these depths."""
+    return 2e-8 * size + 3e-5 * n_blocks * (1 + int(depth.max(initial=0)))
 
 
 def levels(left: IntArray, right: IntArray) -> list[slice]:
