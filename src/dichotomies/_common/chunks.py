@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -13,11 +14,7 @@ from sklearn.utils.validation import _num_samples
 
 from dichotomies._common.parallel import FORK_GATE, run
 from dichotomies._common.progress import SHOWS_ANSWERS, Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from dichotomies._common.typing import FloatArray, Matrix
+from dichotomies._common.typing import FloatArray, Matrix
 
 #: Bytes of node log-odds held at a time, per worker.
 CHUNK_BYTES = 32 * 2**20

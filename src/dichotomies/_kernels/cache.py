@@ -15,16 +15,14 @@ import pickle
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 from numba.core import config, serialize
 from numba.core.compiler import CompileResult
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _DIGEST_SIZE = 32
 

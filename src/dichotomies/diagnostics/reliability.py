@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, LabelArray
 from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
+from dichotomies.diagnostics.probabilities import Predictions
 from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges
 from dichotomies.metrics.reliability import wilson_interval
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, LabelArray
-    from dichotomies.diagnostics.probabilities import Predictions
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies._common.typing import FloatArray
 from dichotomies.estimators.base import DichotomyEstimator
 from dichotomies.estimators.old_files import upgraded
 from dichotomies.inference.scorers import AveragedScorer, base_scorers
 from dichotomies.learners import GenericScorer
 from dichotomies.persistence import Estimator, savable
 from dichotomies.training.parameters import documented
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
 
 
 @savable("nested-dichotomy-classifier", Estimator(upgrade=upgraded))

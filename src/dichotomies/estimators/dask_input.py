@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 import numpy as np
 
 from dichotomies._common.shipping import optional
 from dichotomies._common.validation import is_dask
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Method = TypeVar("Method", bound="Callable[..., Any]")
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies.calibrators.multiclass import MulticlassCalibrator
 from dichotomies.estimators.base import DichotomyEstimator
 from dichotomies.estimators.old_files import upgraded
 from dichotomies.persistence import Estimator, savable
 from dichotomies.training.parameters import EnsembleParameters, documented
-
-if TYPE_CHECKING:
-    from dichotomies.calibrators.multiclass import MulticlassCalibrator
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 
 @savable("nested-dichotomy-ensemble", Estimator(upgrade=upgraded))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.utils import get_tags
@@ -14,18 +15,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.chunks import LIMIT, n_bytes
 from dichotomies._common.progress import SHOWS_ANSWERS
+from dichotomies._common.typing import IntArray, LabelArray, Matrix
 from dichotomies._common.validation import check_indices, check_magnitude, plain_labels, row_weights
 from dichotomies.learners import GenericLearner, input_dtypes
-from dichotomies.learners.frames import FrameColumns, InFrame
+from dichotomies.learners.frames import FrameCategories, FrameColumns, InFrame
 from dichotomies.rows import Rows
 from dichotomies.training.parameters import TreeParameters
 from dichotomies.training.plan import Plan, base_estimator, names_estimator
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import IntArray, LabelArray, Matrix
-    from dichotomies.learners.frames import FrameCategories
 
 
 class ValidatedInput(TreeParameters):

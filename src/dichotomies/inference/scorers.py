@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import log_expit
 
+from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies.calibrators.binary import ScoreMaps
+from dichotomies.learners import Scorer
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Each, Part, check_value, expect
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
-    from dichotomies.learners import Scorer
-
 
 #: What more extreme log-odds are read as where nodes are calibrated. Naive Bayes can answer with log-odds of
 #: a billion; a slope fitted to those would leave nothing of the differences that matter.

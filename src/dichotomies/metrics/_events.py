@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._common.validation import row_weights
 from dichotomies.metrics import _input
 from dichotomies.metrics.binning import Bins, ClassBinsBuilder, binned, stacked
 from dichotomies.metrics.facts import RowFacts, ScoredEvents, probability_blocks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray
 
 KINDS = ("top-label", "top-k", "class-wise")
 

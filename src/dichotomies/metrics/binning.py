@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.row_facts import add_to_bins
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies.metrics.facts import ScoredEvents
+from dichotomies.metrics.facts import ScoredEvents
 
 STRATEGIES = ("uniform", "quantile")
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtr
 
+from dichotomies._common.typing import FloatArray
 from dichotomies.metrics._events import EventQuery
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.metrics.binning import Bins
+from dichotomies.metrics.binning import Bins
 
 NORMS = ("l1", "l2")
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import xlogy
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.isotonic import pool_ties, pool_violators
 from dichotomies.metrics._events import EventQuery
 from dichotomies.metrics.binning import binned
-from dichotomies.metrics.facts import RowFacts
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.metrics.facts import ScoredEvents
+from dichotomies.metrics.facts import RowFacts, ScoredEvents
 
 LOSSES = ("nll", "brier")
 METHODS = ("isotonic", "binned")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import betaincinv, ndtri
 
+from dichotomies._common.typing import FloatArray
 from dichotomies.metrics._events import EventQuery
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.metrics.binning import Bins
+from dichotomies.metrics.binning import Bins
 
 INTERVALS = ("wilson", "clopper-pearson")
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
 from dichotomies.metrics import _input
 from dichotomies.metrics.facts import RowFacts
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def negative_log_likelihood(

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray
 from dichotomies.metrics._events import EventQuery
 from dichotomies.metrics.binning import sums_by_index
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.metrics.facts import ScoredEvents
+from dichotomies.metrics.facts import ScoredEvents
 
 # The discretisation of the authors' package `relplot`, so that the values agree.
 _SMALLEST_BANDWIDTH = 0.001

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
+import numpy.typing as npt
+
+from dichotomies._common.typing import FloatArray, Matrix
 from dichotomies.diagnostics.depth import CutStage, DepthCuts, depth_cuts
 from dichotomies.plots import style
 from dichotomies.plots.depth_reliability import check_reading
 from dichotomies.plots.small_axes import scaled_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, Matrix
 
 
 class DepthCalibrationDisplay:

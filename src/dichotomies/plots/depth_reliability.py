@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import Matrix
 from dichotomies.diagnostics.depth import CutStage, DepthCuts, depth_cuts
 from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
 from dichotomies.plots import style
 from dichotomies.plots.small_axes import scaled_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import Matrix
 
 READINGS = ("top_label", "pooled")
 

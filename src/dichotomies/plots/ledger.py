@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray, Matrix
 from dichotomies.diagnostics.ledger import Ledger, ledger
 from dichotomies.plots import style
 from dichotomies.plots.icicle import Cells, cells_of, leaf_edges
 from dichotomies.plots.small_axes import scaled_text
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, Matrix
 
 #: Quantities that colours can show, with the label of the colour bar; all per row that reaches the node.
 _COLOURS = {

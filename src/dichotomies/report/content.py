@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
 from dichotomies.report import card, data, listings, summary
 from dichotomies.report.acceptance import acceptance_data, acceptance_rows
 from dichotomies.report.answers import answer_rows
+from dichotomies.report.measurements import Measurements
 from dichotomies.report.words import name_of, plural
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies.report.measurements import Measurements
 
 
 def content_of(measured: Measurements, examples: Sequence[Any] | None, created: str) -> dict[str, Any]:

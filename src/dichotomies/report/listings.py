@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import betainc
 
+from dichotomies._common.typing import BoolArray, FloatArray
+from dichotomies.diagnostics.classes import ClassCalibration
+from dichotomies.report.measurements import Measurements
 from dichotomies.report.words import count, example_text, name_of, percent, percents, plural
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import BoolArray, FloatArray
-    from dichotomies.diagnostics.classes import ClassCalibration
-    from dichotomies.report.measurements import Measurements
 
 _LINES = 20
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy.typing as npt
 from sklearn.utils.validation import _num_samples
 
+from dichotomies._common.typing import Matrix
 from dichotomies.report.content import content_of
 from dichotomies.report.measurements import measure
 from dichotomies.report.page import Report, page_of, require_jinja2
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import Matrix
 
 
 def make(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.rows.rows import Rows
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
+from dichotomies.rows.rows import Rows
 
 #: Number of features beyond which their scatter is not summed; trees then need only the means of the classes.
 _MANY_FEATURES = 512

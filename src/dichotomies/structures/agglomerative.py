@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.structures.base import (
     STRUCTURES,
     GrowingTask,
@@ -18,10 +19,7 @@ from dichotomies.structures.base import (
 )
 from dichotomies.structures.class_points import class_points
 from dichotomies.structures.two_means import split_in_half, two_means
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 Method = Literal["ward", "average", "single"]
 

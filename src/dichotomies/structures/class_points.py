@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, issparse
 
 from dichotomies._common.chunks import row_slices, rows_within
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.structures.base import GrowingTask
+from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies.structures.base import GrowingTask
 
 METRICS = ("auto", "raw", "within", "cosine")
 

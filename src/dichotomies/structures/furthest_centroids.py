@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.structures.base import (
     STRUCTURES,
     GrowingTask,
@@ -16,10 +17,7 @@ from dichotomies.structures.base import (
 )
 from dichotomies.structures.class_points import class_points
 from dichotomies.structures.two_means import split_in_half
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 #: Maximum number of points for which all pairs are compared.
 _MAX_POINTS = 1_024

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.structures.base import least_side
 from dichotomies.structures.class_points import is_sparse
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
 
 #: Weight of an edge added between every two classes, as a share of the mean edge; it connects the graph.
 _TELEPORT_SHARE = 0.01

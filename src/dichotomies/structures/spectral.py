@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, check_balance, split_downwards
 from dichotomies.structures.class_points import class_points, is_sparse
 from dichotomies.structures.normalised_cut import cut_in_two
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 #: Maximum number of classes at a node for which all pairs are compared.
 _FEW_CLASSES = 256

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies.structures.base import (
     STRUCTURES,
     GrowingTask,
@@ -15,10 +16,7 @@ from dichotomies.structures.base import (
     split_within_bounds,
 )
 from dichotomies.structures.class_points import class_points
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 _MAX_STEPS = 50
 _POWER_STEPS = 12

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import LabelArray
 from dichotomies.tables.errors import TableFileError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import LabelArray
 
 #: Largest float up to which all integers are representable.
 _LARGEST = 2.0**53

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
 from sklearn.utils import get_tags
 
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies.persistence import savable, save
 from dichotomies.persistence.checks import Each, Optional, Part, Size, Such, expect
 from dichotomies.tables.categories import CategoryFeatures
 from dichotomies.tables.dates import DateFeatures
 from dichotomies.tables.errors import TableFileError
 from dichotomies.tables.numbers import NumberFeatures
-from dichotomies.tables.table import Columns
+from dichotomies.tables.table import Columns, Table
 from dichotomies.tables.text import TextFeatures
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator
-
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.tables.table import Table
 
 Encoder = TextFeatures | CategoryFeatures | DateFeatures
 ENCODERS = (TextFeatures, CategoryFeatures, DateFeatures)

@@ -7,21 +7,18 @@ import gzip
 import os
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from dichotomies._common.atomic_files import replaced_when_done
 from dichotomies.tables.errors import TableFileError, pyarrow
 from dichotomies.tables.formats import ENDINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    import numpy.typing as npt
 
 #: Significant digits of numbers in text files; Parquet files keep all.
 _DIGITS = 6

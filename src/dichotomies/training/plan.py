@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -15,15 +15,10 @@ from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
 from dichotomies.calibrators.multiclass.auto import AutoCalibration
 from dichotomies.inference.pooling import check_pooling
-from dichotomies.learners import choose, takes_weight
-from dichotomies.structures import resolve
+from dichotomies.learners import Learner, choose, takes_weight
+from dichotomies.structures import Structure, resolve
 from dichotomies.structures.auto import Auto as AutoStructure
-from dichotomies.training.parameters import EnsembleParameters
-
-if TYPE_CHECKING:
-    from dichotomies.learners import Learner
-    from dichotomies.structures import Structure
-    from dichotomies.training.parameters import TreeParameters
+from dichotomies.training.parameters import EnsembleParameters, TreeParameters
 
 
 @dataclass(eq=False, kw_only=True)

@@ -8,17 +8,15 @@ single precision is spent on what differs between them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray, SingleArray
 from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.elementary import copy, dot
 from dichotomies._kernels.newton.lbfgs import Goal, Memory, Problem, empty_memory, gradient_at, inherit, solve
 from dichotomies._kernels.newton.node import Nodes, Objective, Results, costs, keep_scores, sides
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray, SingleArray
 
 #: Error of the parameters at scikit-learn's default tol, in the norm of the Hessian, as a part of them.
 _ACCURACY = 1e-3

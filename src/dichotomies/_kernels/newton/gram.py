@@ -9,18 +9,16 @@ to K.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.elementary import copy, dot
 from dichotomies._kernels.newton.blas import factorise, solve_backward, solve_forward
 from dichotomies._kernels.newton.loss import evaluate, largest, loss_along
 from dichotomies._kernels.newton.node import Nodes, Objective, Results, costs, keep_scores, sides
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
 
 #: Change of the scores by the last Newton step at scikit-learn's default tol, as a part of them; what it
 #: leaves to do is about its square, which is in proportion to tol.

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.elementary import copy
 from dichotomies._kernels.newton import gram
 from dichotomies._kernels.newton.node import Nodes, Objective, Results, costs, keep_scores, sides
 from dichotomies._kernels.newton.sweeps import ascend, empty_state, largest_derivatives, weights_of
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
 
 #: Error of the parameters at scikit-learn's default tol, in the norm of the Hessian, as a part of them; in
 #: proportion to tol otherwise. It leaves an objective nearer to the optimum than scikit-learn's solvers do.

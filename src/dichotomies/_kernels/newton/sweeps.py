@@ -8,15 +8,13 @@ rows of texts resemble one another, and in a fixed order they would only pass th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.newton.lanes import add_row, prefetch, prefetch_row, score_row
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
 
 #: How many rows ahead they are asked for, since the machine cannot guess a random order.
 _AHEAD = 3

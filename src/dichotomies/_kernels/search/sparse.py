@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.newton.lanes import prefetch
 from dichotomies._kernels.score_maps import AFFINE
-from dichotomies._kernels.search.best_first import sift_down, sift_up
-from dichotomies._kernels.search.visits import log_likelier, mapped
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies._kernels.search.best_first import Heap, Ranking
-    from dichotomies._kernels.search.node_scores import Room
-    from dichotomies._kernels.search.visits import Reached, SearchedTree
+from dichotomies._kernels.search.best_first import Heap, Ranking, sift_down, sift_up
+from dichotomies._kernels.search.node_scores import Room
+from dichotomies._kernels.search.visits import Reached, SearchedTree, log_likelier, mapped
 
 
 @kernel(seconds=6)

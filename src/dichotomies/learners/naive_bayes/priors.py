@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray
 from dichotomies.learners.base import Unsupported
+from dichotomies.learners.naive_bayes.groups import Sides
 from dichotomies.persistence import savable
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray
-    from dichotomies.learners.naive_bayes.groups import Sides
 
 
 @savable("prior")

@@ -5,20 +5,18 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.naive_bayes import BernoulliNB, ComplementNB
 from sklearn.utils.validation import check_non_negative
 
+from dichotomies._common.typing import BoolArray, FloatArray, Matrix
 from dichotomies._kernels.naive_bayes.sparse_nodes import BERNOULLI, MULTINOMIAL, NORMALISED
 from dichotomies.learners.base import Unsupported
+from dichotomies.learners.naive_bayes.groups import Sides
 from dichotomies.learners.naive_bayes.priors import Prior
 from dichotomies.persistence import savable
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, Matrix
-    from dichotomies.learners.naive_bayes.groups import Sides
 
 #: Lower limit that scikit-learn puts on alpha, unless force_alpha is set.
 _SMALLEST_ALPHA = 1e-10
