@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
 from dichotomies.diagnostics.evaluated_model import EvaluatedModel
 from dichotomies.diagnostics.groups import Branches
 from dichotomies.diagnostics.reliability import Reliability
 from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 #: Number of parts of the rows for the jackknife.
 _PARTS = 20

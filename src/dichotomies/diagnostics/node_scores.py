@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dichotomies._common.chunks import for_each_chunk
+from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies._kernels.composition import class_log_proba
+from dichotomies.diagnostics.evaluated_model import EvaluatedModel
 from dichotomies.inference.scorers import AveragedScorer, CalibratedScorer
-from dichotomies.rows import NodeTask
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
-    from dichotomies.diagnostics.evaluated_model import EvaluatedModel
-    from dichotomies.learners import Scorer
-    from dichotomies.rows import Segments
-    from dichotomies.tree import ClassTree
+from dichotomies.learners import Scorer
+from dichotomies.rows import NodeTask, Segments
+from dichotomies.tree import ClassTree
 
 
 @dataclass(frozen=True)

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+# what batches need is imported where it is used: it takes long, and few programs ask for it
+import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
+from dichotomies._common.parallel import Context
 from dichotomies._common.progress import say
+from dichotomies.inference.fitted import FittedForest
+from dichotomies.rows import Rows
 from dichotomies.training.drift import Drift
-
-# what batches need is imported where it is used: it takes long, and few programs ask for it
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Iterator
-
-    from dichotomies._common.parallel import Context
-    from dichotomies.inference.fitted import FittedForest
-    from dichotomies.rows import Rows
-    from dichotomies.training.external import Calibration
-    from dichotomies.training.plan import Plan
-    from dichotomies.training.train import Trained
-
+from dichotomies.training.external import Calibration
+from dichotomies.training.plan import Plan
+from dichotomies.training.train import Trained
 
 #: Bytes for rows and the copies that learners make of them, unless `max_memory` says more or less.
 _MEMORY = 2**30

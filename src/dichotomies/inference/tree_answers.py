@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray
-    from dichotomies.tree import ClassTree
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray
+from dichotomies.tree import ClassTree
 
 #: Characters that separate the levels of hierarchical labels.
 _SEPARATORS = "/>|.:"

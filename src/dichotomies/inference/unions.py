@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
 from dichotomies._kernels.unions import Shape, last_without, smallest_unions
+from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.tree_answers import group_name, node_masses
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.inference.fitted import FittedForest
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 
 @dataclass(frozen=True, eq=False)

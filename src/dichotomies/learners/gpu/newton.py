@@ -7,18 +7,16 @@ are factorised together.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies._kernels.newton.node import Nodes, Objective, Results
+from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._kernels.newton.node import Nodes, Objective, Results
 
 #: Bytes of second derivatives held at a time.
 _HESSIAN_BYTES = 4 * 2**30
