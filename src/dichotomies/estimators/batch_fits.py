@@ -11,14 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
-import numpy as np
-
 from dichotomies._common.parallel import Context
 from dichotomies._common.progress import say
-from dichotomies.inference.fitted import FittedForest
+from dichotomies.estimators.fitting import Fitting
 from dichotomies.rows import Rows
-from dichotomies.training.drift import Drift
-from dichotomies.training.external import Calibration
 from dichotomies.training.plan import Plan
 from dichotomies.training.train import Trained
 
@@ -26,27 +22,8 @@ from dichotomies.training.train import Trained
 _MEMORY = 2**30
 
 
-class BatchFits:
+class BatchFits(Fitting):
     """Mixin of the estimators: fitting to batches of rows."""
-
-    model_: FittedForest
-    calibration_: Calibration
-    classes_: Any
-    learner_: str
-    structure_: str | None
-    drift_: Drift
-    n_features_in_: int
-    conformal_: Any
-    kept_rows_: Any
-    class_count_: Any
-    statistics_: Any
-    verbose: bool | int
-    is_to_choose: Any
-    _context: Any
-    _forget_fit: Any
-    _planned: Any
-    _validated_batch: Any
-    _whole: Any
 
     def fit_batches(
         self,
@@ -124,7 +101,9 @@ class BatchFits:
             folder.remove()
         self.class_count_ = statistics.class_size
         if plan.keep_rows:
-            self.kept_rows_, self.statistics_ = trained.kept, statistics
+            self.statistics_ = statistics
+        else:
+            trained = trained._replace(kept=None)
         return trained, int(statistics.size.sum())
 
     def _fit_spilled(
@@ -175,12 +154,8 @@ class BatchFits:
             yield self._validated_batch(X, y, weight[0] if weight else None)
 
     def _take_fit(self, plan: Plan, trained: Trained, n_rows: int) -> None:
-        self.model_, self.calibration_, conformal, _ = trained
-        if conformal is not None:
-            self.conformal_ = conformal
+        self._take_trained(trained, n_rows)
         self.classes_, self.structure_ = self.model_.tree.classes, None
-        n_nodes = self.model_.forest.n_different
-        self.drift_ = Drift(0, n_rows, 0, 0, 0, np.zeros(n_nodes, dtype=bool))
         self.learner_ = plan.learner.description
 
     def _say(self, text: str) -> None:
