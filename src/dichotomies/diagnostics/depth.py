@@ -50,26 +50,22 @@ class CutStage:
     @property
     def accuracy(self) -> FloatArray:
         """Fraction of rows whose most probable group is the true one."""
-        accuracy: FloatArray = self.top_label.accuracy
-        return accuracy
+        return self.top_label.accuracy
 
     @property
     def confidence(self) -> FloatArray:
         """Mean probability of the most probable group."""
-        confidence: FloatArray = self.top_label.confidence
-        return confidence
+        return self.top_label.confidence
 
     @property
     def ece_top_label(self) -> FloatArray:
         """Expected calibration error of the most probable group."""
-        ece: FloatArray = self.top_label.ece
-        return ece
+        return self.top_label.ece
 
     @property
     def ece_pooled(self) -> FloatArray:
         """Expected calibration error over all groups of all rows."""
-        ece: FloatArray = self.pooled.ece
-        return ece
+        return self.pooled.ece
 
 
 @dataclass(frozen=True)

@@ -61,17 +61,17 @@ class Reliability:
         return _ratio(self.hit, self.count)
 
     @property
-    def ece(self) -> Any:
+    def ece(self) -> FloatArray:
         """Expected calibration error: the mean absolute difference of the two, weighted by count."""
         return _ratio(np.abs(self.hit - self.score).sum(axis=-1), self.count.sum(axis=-1))
 
     @property
-    def accuracy(self) -> Any:
+    def accuracy(self) -> FloatArray:
         """Fraction of all predictions that were right."""
         return _ratio(self.hit.sum(axis=-1), self.count.sum(axis=-1))
 
     @property
-    def confidence(self) -> Any:
+    def confidence(self) -> FloatArray:
         """Mean probability of all predictions."""
         return _ratio(self.score.sum(axis=-1), self.count.sum(axis=-1))
 

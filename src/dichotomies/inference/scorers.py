@@ -71,14 +71,14 @@ class AveragedScorer:
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of the mean probability of going left for each row at each node."""
-        return _averaged(member.log_odds(X) for member in self.members)
+        return averaged(member.log_odds(X) for member in self.members)
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of the mean probability of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
-        return _averaged(member.pair_log_odds(X, rows, nodes) for member in self.members)
+        return averaged(member.pair_log_odds(X, rows, nodes) for member in self.members)
 
 
-def _averaged(members: Iterator[FloatArray]) -> FloatArray:
+def averaged(members: Iterator[FloatArray]) -> FloatArray:
     """Log-odds of the mean probability, from each member's log-odds."""
     scores = next(members)
     left, right = log_expit(scores), log_expit(-scores)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,12 @@ def class_codes(y_true: npt.ArrayLike, columns: npt.ArrayLike) -> IntArray:
         )
     result: IntArray = found[codes]
     return result
+
+
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Raise unless the value of a parameter is one of the `choices`."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
 
 
 def check_k(k: int) -> None:

@@ -161,13 +161,9 @@ class RowFacts:
         happened, weight = (self.rank < (k or 1))[weighed], self.weight[weighed]
         if k is None:
             return ScoredEvents(self.confidence[weighed], happened, weight, self.log_complement[weighed])
-        return ScoredEvents(self._top_k_confidence_at(k)[weighed], happened, weight)
-
-    def _top_k_confidence_at(self, k: int) -> FloatArray:
         if k not in self.top_k:
             raise ValueError(f"The RowFacts were computed for top_k={self.top_k}, not for k={k}.")
-        column: FloatArray = self.top_k_confidence[:, self.top_k.index(k)]
-        return column
+        return ScoredEvents(self.top_k_confidence[weighed, self.top_k.index(k)], happened, weight)
 
 
 class Block(NamedTuple):
