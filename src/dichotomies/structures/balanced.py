@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dichotomies._common.typing import IntArray
-from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
+from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards, split_in_half
 from dichotomies.tree import ClassTree
 
 
@@ -29,13 +29,7 @@ class ClassBalanced(Structure):
     """
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        shuffled = rng.permutation(task.rows.class_order)
-
-        def split(codes: IntArray) -> tuple[IntArray, IntArray]:
-            half = len(codes) // 2
-            return codes[:half], codes[half:]
-
-        return split_downwards(task, split, shuffled)
+        return split_downwards(task, split_in_half, rng.permutation(task.rows.class_order))
 
 
 @STRUCTURES.register("data-balanced")

@@ -203,6 +203,12 @@ def depth_bound(k: int, balance: float) -> int:
     return depth
 
 
+def split_in_half(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the first half of the classes and the rest."""
+    middle = len(codes) // 2
+    return codes[:middle], codes[middle:]
+
+
 def split_within_bounds(codes: IntArray, preference: FloatArray, balance: float) -> tuple[IntArray, IntArray]:
     """Split classes by the sign of their preference; the weakest change sides if one side is too small.
 

@@ -159,9 +159,8 @@ class _Axes:
 def _whiten(placed: FloatArray, covariance: FloatArray) -> FloatArray:
     """Multiply points by the inverse square root of the ridge-regularised covariance."""
     size = np.trace(covariance) / max(len(covariance), 1)
-    if size <= 1e-12 * max(
-        float((placed**2).sum()), np.finfo(float).tiny
-    ):  # no within-class scatter: every class is a single point
+    largest = max(float((placed**2).sum()), np.finfo(float).tiny)
+    if size <= 1e-12 * largest:  # no within-class scatter: every class is a single point
         return placed
     variance, axes = np.linalg.eigh(covariance)
     whitened: FloatArray = placed @ (axes / np.sqrt(np.maximum(variance, 0.0) + _RIDGE * size))

@@ -13,6 +13,7 @@ from dichotomies.structures.base import (
     Structure,
     check_balance,
     split_downwards,
+    split_in_half,
     split_within_bounds,
 )
 from dichotomies.structures.class_points import class_points
@@ -68,12 +69,7 @@ class TwoMeans(Structure):
         classes = class_points(task, self.metric)
 
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
-            preference = two_means(classes.points[codes], self.n_init, rng)
-            return (
-                split_in_half(codes)
-                if preference is None
-                else split_within_bounds(codes, preference, balance)
-            )
+            return split_by_two_means(codes, classes.points[codes], balance, self.n_init, rng)
 
         return split_downwards(task, split, classes.order)
 
@@ -107,10 +103,12 @@ class BalancedTwoMeans(TwoMeans):
         super().__init__(balance, metric, n_init)
 
 
-def split_in_half(codes: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the first half and the rest, for classes with equal points."""
-    middle = len(codes) // 2
-    return codes[:middle], codes[middle:]
+def split_by_two_means(
+    codes: IntArray, points: FloatArray, balance: float, n_init: int = 1, rng: Any = None
+) -> tuple[IntArray, IntArray]:
+    """Split classes (m,) by 2-means on their points (m, r); classes with equal points are halved."""
+    preference = two_means(points, n_init, rng)
+    return split_in_half(codes) if preference is None else split_within_bounds(codes, preference, balance)
 
 
 def two_means(points: FloatArray, n_init: int = 1, rng: Any = None) -> FloatArray | None:

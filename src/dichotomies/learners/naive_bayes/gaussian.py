@@ -20,7 +20,7 @@ from dichotomies._kernels.search.node_scores import QuadraticNodes
 from dichotomies.learners.base import Unsupported
 from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
 from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups
-from dichotomies.learners.naive_bayes.priors import Prior
+from dichotomies.learners.naive_bayes.smoothing import Prior
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array
 from dichotomies.rows import NodeTask
