@@ -1,7 +1,5 @@
 """Numba's side of kernels: flags, kernels that call kernels, and one line where compiling takes long."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import time

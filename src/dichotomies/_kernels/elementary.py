@@ -3,8 +3,6 @@
 A positive number is ``2**e * m`` with ``1 <= m < 2``; both can be read off its bits, and written there.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Isotonic regression of many segments together in plain numpy; see `isotonic` for the method."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ equally probable unions the first one counts: the node itself, then those with f
 the left.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray

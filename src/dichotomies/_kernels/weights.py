@@ -1,7 +1,5 @@
 """Products of rows with the weights of tree nodes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

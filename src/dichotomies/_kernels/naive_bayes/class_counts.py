@@ -1,7 +1,5 @@
 """Sums of features over groups of rows, such as the rows of one class in one fold."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dichotomies._common.typing import FloatArray, IntArray, Matrix

@@ -1,7 +1,5 @@
 """Gaussian naive Bayes at the nodes of a tree: scores as quadratic functions, and their evaluation."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

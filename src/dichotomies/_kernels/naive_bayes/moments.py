@@ -5,8 +5,6 @@ Moments are combined by the formula of Chan, Golub & LeVeque (1979), which has n
 of the parts and ``d**2 * a * b / (a + b)``.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

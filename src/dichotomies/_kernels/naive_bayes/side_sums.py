@@ -1,7 +1,5 @@
 """Sums over the classes on either side of every node."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Models of sparse rows at every node: one per left-out fold, used for out-of-fold scores; one is kept."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

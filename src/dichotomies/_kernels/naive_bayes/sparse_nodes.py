@@ -4,8 +4,6 @@ The weight of a feature at a node follows from its counts on the two sides. All 
 have the same weight, the background; active features are stored as their weight minus the background.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from dichotomies._common.typing import FloatArray, IntArray

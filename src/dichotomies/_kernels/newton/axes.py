@@ -6,8 +6,6 @@ optimum after few gradients, without a matrix of second derivatives at any node.
 single precision is spent on what differs between them.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +39,7 @@ class Axes(NamedTuple):
     basis : (p, p)
         The axes, in its columns.
     center : (p,)
-        What was subtracted from the rows, along the axes.
+        Row that was subtracted, along the axes.
     reach : float
         Largest absolute mean of a feature.
     radius : float
@@ -161,7 +159,7 @@ def train_along_axes(
     which : (n_chosen,)
         Their numbers.
     out : (n_kept, n_nodes, p)
-        Where to write the weights of the first members along the axes.
+        Written: weights of the first members along the axes.
     """
     p = axes.rows.shape[1]
     theta = np.empty((nodes.n_members, p + 1))

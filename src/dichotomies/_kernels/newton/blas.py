@@ -1,13 +1,11 @@
 """Cholesky factors inside kernels: LAPACK as numba links it, working in place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-# What numba calls is scipy's LAPACK; loaded here, it obeys limits on threads from the start.
+# Numba calls scipy's LAPACK; loaded here, it obeys limits on threads from the start.
 from scipy.linalg.lapack import dpotrf
 
 from dichotomies._common.typing import FloatArray

@@ -4,8 +4,6 @@ A row is read once for all members. Their weights are an array (p + 1,), or (p +
 vector register has doubles; the last ones are the intercepts.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -7,8 +7,6 @@ the mean row, which hardly depends on the weights.
 Loops rather than array expressions throughout: those take numba several times as long to compile.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

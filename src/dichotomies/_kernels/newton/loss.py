@@ -5,8 +5,6 @@ Everywhere in the ``newton`` kernels the objective is scikit-learn's,
 right, and a row's cost ``c_i``: C times its weight, 0 for a row that is only scored.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from dichotomies._common.typing import FloatArray

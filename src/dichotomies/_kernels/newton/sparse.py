@@ -1,7 +1,5 @@
 """Training nodes on sparse rows: all members of a node in one visit, many nodes in one call."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +15,7 @@ from dichotomies._kernels.newton.sweeps import ascend, empty_state, largest_deri
 #: proportion to tol otherwise. It leaves an objective nearer to the optimum than scikit-learn's solvers do.
 _ACCURACY = 5e-3
 
-#: Where products cost next to nothing, up to so many rows times features, the last digits are had as well.
+#: Rows times features up to which products, and so the last digits, cost next to nothing.
 _SMALL_NODE, _SMALL_ACCURACY = 10_000, 1e-9
 
 #: Square of the constant feature that stands for a free intercept, as a part of a row's.
@@ -41,7 +39,7 @@ class Entries(NamedTuple):
     Attributes
     ----------
     offsets : (n_nodes + 1,)
-        Where those of each node begin, and the end.
+        Start of those of each node, and the end.
     feature : (n_entries,)
     value : (n_kept, n_entries)
         Weights of the first members.

@@ -4,8 +4,6 @@ A child is no more probable than its parent. Of all nodes and classes that were 
 the most probable one is taken next: if it is a class, no other class is more probable.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Candidates of a search of several trees: the classes that some tree found, and bounds on their pool."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dichotomies._common.typing import FloatArray, IntArray

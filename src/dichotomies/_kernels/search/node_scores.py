@@ -1,8 +1,6 @@
 """Score of one row at one node during a search, for each kind of node that has a fast way."""
 # ruff: noqa: ARG001 - all ways have the same arguments
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Log-probabilities of given classes of each row, by the nodes on their paths, each evaluated once a row."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray

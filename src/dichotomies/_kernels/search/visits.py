@@ -1,7 +1,5 @@
 """A tree as searches take it, and what a row has reached in it."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
