@@ -63,7 +63,7 @@ def _beyond_chance(measured: Measurements) -> BoolArray:
 def _binomial_p(found: ClassCalibration) -> FloatArray:
     """Probability of as many right predictions or fewer, or of as many or more, whichever is less, doubled.
 
-    Of the mean confidence; confidences that differ from row to row make extremes rarer still.
+    Computed for the mean confidence; confidences that differ between rows make extremes rarer still.
     """
     n, p = found.answered, np.nan_to_num(found.confidence)
     right = n * np.nan_to_num(found.precision)

@@ -80,7 +80,7 @@ class DateFeatures:
     column : str
         The name of the column.
     format : str
-        How dates are written, one of `FORMATS`.
+        Format of the dates, one of `FORMATS`.
     mean, scale : float
         Mean and standard deviation in seconds (since 1970) of the dates of the training rows.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 _SHOWN = 8
-#: What readers raise on damaged archives, encrypted ones and those of unknown versions.
+#: Errors that readers raise on damaged archives, encrypted ones and those of unknown versions.
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,

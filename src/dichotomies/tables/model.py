@@ -57,7 +57,7 @@ class TableModel:
     first_id : int or None
         Index of the first feature in svmlight files, if trained on one.
     numbers : NumberFeatures or None
-        How gaps in numeric columns are filled, and their scale; None if they are used as they are.
+        Values for gaps in numeric columns, and their scales; None if columns are used unchanged.
     is_dense : bool
         Make the features of encoded columns a dense matrix.
 

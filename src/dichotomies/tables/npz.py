@@ -17,8 +17,7 @@ from dichotomies._common.suggestions import did_you_mean
 from dichotomies._common.typing import LabelArray, Matrix
 from dichotomies.tables.base import TableFile
 from dichotomies.tables.errors import TableFileError, listing, readable
-from dichotomies.tables.labels import text_or_integer
-from dichotomies.tables.table import Columns, Table
+from dichotomies.tables.table import Columns, Table, text_or_integer
 
 _CSR_PARTS = ("data", "indices", "indptr", "shape")
 
