@@ -93,7 +93,7 @@ class CompiledSearch:
             return empty_room(0, 0)
         _, indices, indptr = rows
         n_entries = self._n_entries[indices]
-        if len(indptr) == 2:  # a service's request
+        if len(indptr) == 2:  # one request
             return empty_room(len(self.tree.left), int(n_entries.sum()))
         total = np.concatenate([[0], np.cumsum(n_entries)])
         return empty_room(len(self.tree.left), int(np.diff(total[indptr]).max(initial=0)))

@@ -10,7 +10,7 @@ from dichotomies._common.typing import FloatArray
 class GeometricPool:
     """The normalised geometric mean: the mean of log-probabilities, up to a constant per row.
 
-    A member that holds a class for impossible is heard. Members that err differently cancel.
+    A class that one member holds to be impossible is improbable in the pool; independent errors cancel.
 
     Examples
     --------

@@ -17,8 +17,8 @@ from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Each, Part, check_value, expect
 
-#: What more extreme log-odds are read as where nodes are calibrated. Naive Bayes can answer with log-odds of
-#: a billion; a slope fitted to those would leave nothing of the differences that matter.
+#: Bound that log-odds are clipped to where nodes are calibrated. Naive Bayes can answer with log-odds of a
+#: billion; a slope fitted to those would hide the differences that matter.
 MOST_LOG_ODDS = 200.0
 
 
@@ -97,7 +97,7 @@ class JoinedScorer:
     ----------
     parts : sequence of Scorer
     sizes : sequence of int
-        How many nodes each has.
+        Number of nodes of each.
     """
 
     parts: Sequence[Scorer]

@@ -75,6 +75,11 @@ class Segments:
         """Rows of the longest segment: at the nodes of a tree, all rows."""
         return int(np.diff(self.offsets).max(initial=0))
 
+    @property
+    def flat(self) -> tuple[FloatArray, BoolArray, FloatArray, IntArray]:
+        """Scores, targets, counts and offsets in the order that kernels take them."""
+        return self.scores, self.targets, self.counts, self.offsets
+
     @cached_property
     def row_weights(self) -> FloatArray:
         """The weight of each row, 1 by default."""

@@ -232,19 +232,11 @@ def is_sparse(matrix: Any) -> bool:
 
 def class_sums(task: GrowingTask) -> ClassSums:
     """Compute the class means; sparse features never become a dense array of classes times features."""
-    total = task.rows.remember(CLASS_TOTALS, lambda: _indicator(task) @ task.features)
+    total = task.rows.remember(CLASS_TOTALS, lambda: task.rows.class_indicator() @ task.features)
     order = _order_by_content(total, task)
     total, weight = total[order], task.rows.class_weight[order]
     overall = total.sum(axis=0) / max(weight.sum(), np.finfo(float).tiny)
     return ClassSums(order, weight, _means(total, weight, np.asarray(overall)))
-
-
-def _indicator(task: GrowingTask) -> Any:
-    """Return the (k, n_rows) matrix of weights whose product with X sums the rows of each class."""
-    rows, by_class = task.rows, task.rows.by_class
-    weight = np.ones(len(rows)) if rows.weight is None else rows.weight[by_class]
-    offsets = np.concatenate([[0], np.cumsum(rows.class_size)])
-    return csr_array((weight, by_class, offsets), shape=(rows.n_classes, len(rows)))
 
 
 def _order_by_content(total: Any, task: GrowingTask) -> IntArray:

@@ -34,7 +34,7 @@ _ROWS_TO_CALIBRATE_ON = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A naive Bayes model, with the statistics and the calibration rows from which it goes on learning."""
+    """A naive Bayes model, with the statistics and the calibration rows that further batches are added to."""
 
     model: FittedForest
     statistics: ClassStatistics

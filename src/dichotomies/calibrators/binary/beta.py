@@ -35,7 +35,6 @@ class BetaCalibration(BinaryCalibrator):
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         parameters = np.empty((len(segments), 3))
-        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         small = is_small(segments.longest, plain_seconds(len(segments.scores), len(segments)))
-        fit_beta.when(small)(*rows, parameters)
+        fit_beta.when(small)(*segments.flat, parameters)
         return ScoreMaps.beta(parameters, "beta").identity_where_empty(segments)

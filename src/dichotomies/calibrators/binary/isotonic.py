@@ -39,7 +39,6 @@ class IsotonicCalibration(BinaryCalibrator):
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         n = len(segments.scores)
         offsets, scores, probabilities = np.empty(len(segments) + 1, np.intp), np.empty(n), np.empty(n)
-        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         small = is_small(segments.longest, 4e-6 * len(segments.scores) + 1e-4 * len(segments))
-        fit_isotonic.when(small)(*rows, segments.order, offsets, scores, probabilities)
+        fit_isotonic.when(small)(*segments.flat, segments.order, offsets, scores, probabilities)
         return ScoreMaps.knots(LINEAR, offsets, scores, probabilities, "isotonic")

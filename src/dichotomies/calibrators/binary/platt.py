@@ -41,7 +41,6 @@ class PlattScaling(BinaryCalibrator):
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         parameters = np.empty((len(segments), 3))
-        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         small = is_small(segments.longest, plain_seconds(len(segments.scores), len(segments)))
-        fit_affine.when(small)(*rows, True, parameters)
+        fit_affine.when(small)(*segments.flat, True, parameters)
         return ScoreMaps.affine(parameters, "platt").identity_where_empty(segments)

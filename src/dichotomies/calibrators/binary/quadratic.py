@@ -40,9 +40,8 @@ class QuadraticScaling(BinaryCalibrator):
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         parameters, ends = np.empty((len(segments), 3)), _ends(segments)
-        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         small = is_small(segments.longest, plain_seconds(len(segments.scores), len(segments)))
-        fit_quadratic.when(small)(*rows, ends, parameters)
+        fit_quadratic.when(small)(*segments.flat, ends, parameters)
         return ScoreMaps.quadratic(parameters, ends, "quadratic").identity_where_empty(segments)
 
 

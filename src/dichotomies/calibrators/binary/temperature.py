@@ -34,7 +34,6 @@ class BinaryTemperature(BinaryCalibrator):
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         parameters = np.empty((len(segments), 3))
-        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         small = is_small(segments.longest, plain_seconds(len(segments.scores), len(segments)))
-        fit_affine.when(small)(*rows, False, parameters)
+        fit_affine.when(small)(*segments.flat, False, parameters)
         return ScoreMaps.affine(parameters, "temperature").identity_where_empty(segments)

@@ -93,9 +93,8 @@ class CalibrationTree(BinaryCalibrator):
         offsets = np.empty(len(segments) + 1, np.intp)
         n_knots = 2 * np.minimum(segments.n_rows, ROOM // 2).sum()
         scores, values = np.empty(n_knots), np.empty(n_knots)
-        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         small = is_small(segments.longest, 4e-3 * len(segments) + 1e-5 * len(segments.scores))
-        grow_on_scores.when(small)(*rows, *limits, offsets, scores, values)
+        grow_on_scores.when(small)(*segments.flat, *limits, offsets, scores, values)
         return ScoreMaps.knots(LINES, offsets, scores, values, "tree")
 
     def fit(

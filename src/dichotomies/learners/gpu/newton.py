@@ -127,7 +127,7 @@ class Level:
         Parameters
         ----------
         weights : (n_kept, n_nodes, n_features)
-            Where to write the weights of the first members.
+            Written: weights of the first members.
         """
         theta = self.rows.X.new_zeros((len(self.which), len(self.penalty)))
         start = theta

@@ -49,7 +49,7 @@ class Settings:
         Parameters
         ----------
         left_is_high : (n_nodes,)
-            Whether the left side is the one with the highest class code.
+            True where the left side has the highest class code.
         """
         left_factor, right_factor = np.ones(len(C)), np.ones(len(C))
         if isinstance(self.class_weight, dict):

@@ -84,7 +84,7 @@ class Standardised:
     X : (n_rows, n_features)
         The standardised features.
     mean, scale : (n_features,)
-        What was subtracted, and what the rest was divided by.
+        Subtrahend and divisor of each feature.
     memo : dict
         See `Rows.remember`.
     """
