@@ -22,7 +22,7 @@ CHUNK_BYTES = 32 * 2**20
 #: Bytes of node log-odds and class log-probabilities of several trees while they are pooled.
 _POOLED_BYTES = 2**20
 
-#: Chunks are multiples of this many rows, so that BLAS meets every row at the same place of its blocks.
+#: Chunks are multiples of this many rows, so that BLAS computes every row at the same place of its blocks.
 _ALIGNMENT = 64
 _MAX_ROWS = 8192
 
@@ -148,7 +148,7 @@ def in_chunks(width: int, n_rows: int, work: Callable[[slice], None], n_jobs: in
 
     Where the estimator is verbose, jobs of more than two seconds report their progress.
     """
-    if n_rows == 1:  # a service's request: limiting BLAS to one thread would take longer than the work
+    if n_rows == 1:  # one request: limiting BLAS to one thread would take longer than the work
         with FORK_GATE:
             work(slice(0, 1))
     else:

@@ -73,7 +73,7 @@ class Bar:
     """One line of progress over consecutive stages.
 
     Every stage has an estimate of the seconds it takes. Once it ends, the time it took replaces the estimate,
-    and what is left is estimated at the pace so far. The fraction shown is thus one of the whole time, as far
+    and the rest is estimated at the pace so far. The fraction shown is thus one of the whole time, as far
     as that can be known; it never falls.
 
     Parameters

@@ -46,7 +46,7 @@ _OF_SOURCE = {
 
 
 def reads_a_file(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: make of a command's parameter ``source`` the argument DATA and the options about it."""
+    """Decorator: replace a command's parameter ``source`` by the argument DATA and the options about it."""
     signature = inspect.signature(command)
     data = signature.parameters["source"].replace(name="data", annotation=options.Data)
     own = [data if name == "source" else each for name, each in signature.parameters.items()]
@@ -119,7 +119,7 @@ _OF_COLUMNS: dict[str, tuple[Any, Any]] = {
 
 
 def reads_columns(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: make of a command's parameter ``columns`` the options about the columns of its data."""
+    """Decorator: replace a command's parameter ``columns`` by the options about the columns of its data."""
     signature = inspect.signature(command)
     parameters: list[inspect.Parameter] = []
     for name, each in signature.parameters.items():

@@ -223,7 +223,7 @@ class DichotomyEstimator(
         sample_weight : array of shape (n_rows,), optional
             Weights: 2 counts as the row twice.
         examples : sequence of length n_rows, optional
-            What to call the rows on the page: names or texts.
+            Names of the rows on the page, or texts.
 
         Returns
         -------

@@ -39,8 +39,8 @@ class BatchFits(Fitting):
         a byte for each value, the number of its bin. Then nodes are trained on the rows of their classes, as
         many at a time as the parameter `max_memory` allows (1 GiB by default; libraries and one batch come in
         addition). The few nodes at the top that have more rows are trained on a stratified sample of them;
-        those of logistic regression on dense rows without internal calibration then go on to the optimum for
-        all of their rows, by passes over the files. External calibrators are fitted to rows that were held
+        those of logistic regression on dense rows without internal calibration then reach the optimum for all
+        of their rows by passes over the files. External calibrators are fitted to rows that were held
         out, a tenth or fewer, with class probabilities of up to 1 GiB in a file;
         ``internal_calibration="auto"`` is none. Rows that fit into memory all together are trained and
         calibrated on as by `fit`.

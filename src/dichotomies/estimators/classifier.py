@@ -48,7 +48,7 @@ class NestedDichotomyClassifier(DichotomyEstimator):
     external_calibrator_ : MulticlassCalibrator or None
         The fitted external calibrator; None without one, and where no row could be held out for it.
     learner_ : str
-        How the nodes were trained and, where it was by clones or an estimator was chosen, why.
+        Way in which the nodes were trained; for clones and chosen estimators, also the reason.
     estimator_ : scikit-learn classifier
         The estimator that was chosen; only where `estimator` names none.
     learner_nll_ : dict of str to float

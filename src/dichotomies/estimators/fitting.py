@@ -147,7 +147,7 @@ class Fitting(TreeParameters):
         return _in_frame(plan, columns), columns.numbers(X)
 
     def _for_frame(self, X: Any) -> Any:
-        """The base learner, told of the categorical columns of a data frame where it takes such."""
+        """The base learner, with the categorical columns of a data frame as a parameter if it has one."""
         self.__dict__.pop("categories_", None)
         find = getattr(self.base_estimator, "frame_categories", None)
         if find is None or (categories := find(X)) is None:

@@ -42,7 +42,7 @@ class PartialAnswers(Fitting):
         ----------
         X : array, CSR matrix or data frame of shape (n_rows, n_features)
         k : int, default=5
-            How many; all of them where there are fewer classes.
+            Number of classes; all of them if there are fewer.
         search : {"auto", "exact", "beam", "greedy"}, default="auto"
             "exact" looks only into nodes that can hold one of the `k` classes, and gives what sorting the
             whole distribution gives. "auto" does so where it takes less time, and otherwise computes the
