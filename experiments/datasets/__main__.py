@@ -27,7 +27,6 @@ def datasets(
         typer.Option(help="The folder of datasets; by default $DICHOTOMIES_DATA.", show_default=False),
     ] = None,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
 ) -> None:
     """List the datasets that can be loaded by name, and where each would come from."""
     from experiments.datasets import available, load

@@ -101,7 +101,6 @@ def reproduce(
         ),
     ] = None,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
 ) -> None:
     """Run the experiments of the paper and put our numbers beside its own.
 

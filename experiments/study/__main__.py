@@ -68,7 +68,6 @@ def study(
         ),
     ] = None,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read where errors are said
 ) -> None:
     """Compare all ways to grow and to calibrate a tree, with three base learners on ten datasets.
 

@@ -29,7 +29,7 @@ __all__ = [
 
 # Everything is imported on first use, so that the command line starts at once.
 
-#: Where each public name is defined.
+#: Module of each public name.
 _HOMES = {
     "CalibratedClassifier": "estimators.calibrated",
     "ClassTree": "tree",

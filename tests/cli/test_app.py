@@ -12,7 +12,7 @@ import dichotomies
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.cli.app import app
-from dichotomies.cli.estimators import summaries
+from dichotomies.cli.settings import summaries
 from dichotomies.estimators import warm_up as warming
 from dichotomies.structures import STRUCTURES
 

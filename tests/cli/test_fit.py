@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 import dichotomies
 from dichotomies import NestedDichotomyClassifier
-from dichotomies.cli.estimators import summaries
+from dichotomies.cli.settings import summaries
 from dichotomies.persistence import load
 from tests.cli.conftest import run, run_json, sentence, write_csv
 

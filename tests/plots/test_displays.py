@@ -173,7 +173,7 @@ def test_importing_the_plots_needs_no_matplotlib(monkeypatch):
         return real(name, *args)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    for name in ("style", "reliability", "ledger", "classes", "depth_reliability", "depth_calibration"):
+    for name in ("style", "reliability", "ledger", "classes", "depth"):
         importlib.reload(importlib.import_module(f"dichotomies.plots.{name}"))
 
 

@@ -71,7 +71,7 @@ def test_every_nll_is_that_of_calibrators_fitted_without_the_row(few_digits):
     X, y = few_digits
     rows = Rows(X, y, np.arange(10)).in_folds(3, np.random.RandomState(0))
     tree = NestedDichotomyClassifier(NB, "class-balanced", random_state=0).fit(X, y).tree_
-    plan, context = Plan.of(NestedDichotomyClassifier(NB)), Context(np.random.RandomState(0))
+    plan, context = Plan.of(NestedDichotomyClassifier(NB), NB), Context(np.random.RandomState(0))
     crossed = CrossFit.fit(plan, NodeTask(rows, tree), Wanted.SCORES | Wanted.MEMBERS, context)
     chosen = choose(plan, Forest.of([tree]), rows, [crossed], context.rng)
     nll = chosen.calibration.nll

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._common.validation import namespace
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
 
 
 def like(values: Any, array: Any, xp: Any) -> Any:

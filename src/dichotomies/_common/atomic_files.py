@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def check_place(path: Path) -> None:

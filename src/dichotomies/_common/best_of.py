@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from dichotomies._common.typing import FloatArray
+from dichotomies._common.typing import FloatArray
 
 K = TypeVar("K")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -13,11 +14,7 @@ from sklearn.utils.validation import _num_samples
 
 from dichotomies._common.parallel import FORK_GATE, run
 from dichotomies._common.progress import SHOWS_ANSWERS, Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from dichotomies._common.typing import FloatArray, Matrix
+from dichotomies._common.typing import FloatArray, Matrix
 
 #: Bytes of node log-odds held at a time, per worker.
 CHUNK_BYTES = 32 * 2**20
@@ -25,7 +22,7 @@ CHUNK_BYTES = 32 * 2**20
 #: Bytes of node log-odds and class log-probabilities of several trees while they are pooled.
 _POOLED_BYTES = 2**20
 
-#: Chunks are multiples of this many rows, so that BLAS meets every row at the same place of its blocks.
+#: Chunks are multiples of this many rows, so that BLAS computes every row at the same place of its blocks.
 _ALIGNMENT = 64
 _MAX_ROWS = 8192
 
@@ -151,7 +148,7 @@ def in_chunks(width: int, n_rows: int, work: Callable[[slice], None], n_jobs: in
 
     Where the estimator is verbose, jobs of more than two seconds report their progress.
     """
-    if n_rows == 1:  # a service's request: limiting BLAS to one thread would take longer than the work
+    if n_rows == 1:  # one request: limiting BLAS to one thread would take longer than the work
         with FORK_GATE:
             work(slice(0, 1))
     else:

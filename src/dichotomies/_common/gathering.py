@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import IntArray
+from dichotomies._common.typing import IntArray
 
 
 def gather(arrays: Sequence[npt.NDArray[Any]], places: IntArray) -> npt.NDArray[Any]:

@@ -46,7 +46,7 @@ class _ForkGate:
     """Context of work in native libraries, which may hold locks of their own.
 
     A child made by ``fork`` has a copy of every lock, but none of the threads that would release it: BLAS
-    locks its buffers and its pool of threads, and a child that was made at that moment waits for ever.
+    locks its buffers and its pool of threads, and a child that was made at that moment waits forever.
     Therefore a fork waits until other threads have left this context, which they enter for one task (a chunk
     of rows, a batch of nodes) at a time, and no thread enters until the fork is done. A thread may enter
     several times.

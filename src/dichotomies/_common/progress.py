@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 #: Stages of a fit.
 CHOOSING, GROWING, TRAINING, CALIBRATING = "choosing the learner", "growing", "training", "calibrating"
@@ -75,7 +73,7 @@ class Bar:
     """One line of progress over consecutive stages.
 
     Every stage has an estimate of the seconds it takes. Once it ends, the time it took replaces the estimate,
-    and what is left is estimated at the pace so far. The fraction shown is thus one of the whole time, as far
+    and the rest is estimated at the pace so far. The fraction shown is thus one of the whole time, as far
     as that can be known; it never falls.
 
     Parameters

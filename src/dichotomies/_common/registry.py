@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from inspect import getdoc
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dichotomies._common.suggestions import did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)

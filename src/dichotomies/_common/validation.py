@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn import get_config
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray
 
 _KINDS = {
     "strings": (str,),

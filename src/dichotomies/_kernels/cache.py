@@ -1,13 +1,10 @@
-"""Compiled kernels on disk, one file each, that no state of the disk can do harm to.
+"""Compiled kernels on disk, one file each; a damaged or read-only disk costs time and nothing else.
 
-A file's name tells everything that its contents depend on (sources, versions, signature, processor), so that
-processes that start at once write the same file, each by an atomic rename, and a folder copied from another
-machine is merely of no use. Files of other versions give way. A file begins with a checksum of the rest.
-Whatever goes wrong in reading means that the kernel is compiled again, in writing that the next process will
-have to; one warning says so.
+A file's name identifies everything that its contents depend on (sources, versions, signature, processor), so
+that processes that start at once write the same file, each by an atomic rename, and a folder copied from
+another machine is ignored. Files of other versions are removed. A file begins with a checksum of the rest. If
+reading fails, the kernel is compiled again; if writing fails, the next process has to; one warning says so.
 """
-
-from __future__ import annotations
 
 import hashlib
 import os
@@ -15,16 +12,14 @@ import pickle
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 from numba.core import config, serialize
 from numba.core.compiler import CompileResult
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _DIGEST_SIZE = 32
 
@@ -96,7 +91,7 @@ def folders() -> list[Path]:
     own = Path(__file__).parent / "__pycache__"
     try:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # nobody's home
+    except RuntimeError:  # no home folder
         return [own]
     return [own, home / "dichotomies"]
 

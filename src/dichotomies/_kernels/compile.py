@@ -42,7 +42,7 @@ def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:
         Estimate of the time that plain code takes. It depends on sizes, never on clocks or on what is
         compiled already, so that the same rows give the same bits in every process.
     is_answer : bool
-        Whether rows are scored, rather than a model trained; scoring while training is part of it.
+        True if rows are scored, False if a model is trained; scoring during training is a part of training.
     """
     patience = PATIENCE_OF_ANSWERS if is_answer and not _TRAINS.get() else PATIENCE
     return n_rows <= FEW_ROWS and seconds <= patience and not _COMPILES_ALWAYS.get()
@@ -85,11 +85,11 @@ class Kernel(Generic[P, R]):
     function : callable
         The code, in Python.
     plain : callable
-        What does the same without a compiler: that code, or vectorised code.
+        The same without a compiler: that code, or vectorised code.
     fastmath : set of str
-        What LLVM may do with sums; nothing where it is empty: their order means what it says.
+        Liberties of LLVM with sums; if empty, they are taken in the order of the code.
     seconds : float
-        How long it usually takes to compile.
+        Usual time to compile.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ def kernel(
     Parameters
     ----------
     seconds : float
-        How long it usually takes to compile.
+        Usual time to compile.
     inline : bool
         Copy the code into the kernels that call it. A part that is called in one place is then compiled with
         the whole, instead of once by itself and again at every level of calls above it.
@@ -225,7 +225,7 @@ def compiled_as(
     return register
 
 
-#: What `compiled_as` was told, for numba once it is there.
+#: Registrations of `compiled_as`, handed to numba once it is imported.
 OVERLOADS: list[tuple[Callable[..., Any], Callable[..., Any], bool]] = []
 
 

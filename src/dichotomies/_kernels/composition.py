@@ -40,7 +40,7 @@ def class_log_proba(
     log_odds : ndarray of shape (n_rows, n_nodes)
         Log-odds of going left.
     out : ndarray of shape (n_rows, n_classes), optional
-        Where to write.
+        Output array.
     n_rows : int, optional
         Number of rows that these are a block of. It decides if compiled code is used.
 

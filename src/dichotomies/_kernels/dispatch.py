@@ -1,13 +1,12 @@
 """Numba's side of kernels: flags, kernels that call kernels, and one line where compiling takes long."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 from numba import types
@@ -19,9 +18,6 @@ from numba.extending import overload, register_model, typeof_impl
 
 from dichotomies._kernels.cache import KernelCache
 from dichotomies._kernels.compile import ANY_ORDER, OVERLOADS, Kernel, KernelByType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 #: Newest numba whose internals `_Whole` and `_Part` were tested with. With newer ones, kernels are compiled
 #: as numba does by itself, which takes longer.

@@ -3,16 +3,12 @@
 A positive number is ``2**e * m`` with ``1 <= m < 2``; both can be read off its bits, and written there.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import kernel, vector_kernel
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
 
 #: Beyond these the bits may mean something else; such numbers are left to `np.log`.
 LEAST, MOST = 1e-300, 1e300

@@ -67,7 +67,7 @@ def pool_violators(positive: FloatArray, negative: FloatArray, last: IntArray) -
 
 @kernel
 def block_probabilities(positive: FloatArray, negative: FloatArray) -> FloatArray:
-    """The share of `positive` in each block, except that 0 and 1 give way.
+    """The share of `positive` in each block, kept away from 0 and 1.
 
     A block of weight n that would answer 0 answers ``1 / (n + 2)``, or its neighbour's share if that is
     less; a block that would answer 1 answers ``(n + 1) / (n + 2)``, or its neighbour's if that is more.

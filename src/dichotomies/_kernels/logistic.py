@@ -189,8 +189,8 @@ def maximise(
 
     Newton steps, halved until the loss falls enough (Lin, Lin & Weng, *A note on Platt's probabilistic
     outputs for support vector machines*, 2007). A direction in which the loss is flat, such as the
-    slope of a feature that is constant, keeps the value it came with. Where `theta` is a worse start
-    than to give every row the probability of `safe`, which has no slopes, that is the start.
+    slope of a constant feature, keeps its value. If `theta` is a worse start than `safe`, which has no
+    slopes, `safe` is the start.
     """
     gradient, step, trial, hessian = np.empty(3), np.empty(3), np.empty(3), np.empty((3, 3))
     loss = evaluate(features, targets, weights, low, high, theta, gradient, hessian)

@@ -10,7 +10,7 @@ from dichotomies._kernels.segment_newton import SegmentRows, maximise_segments
 
 #: Values that differ by less than this part of their size count as equal.
 EQUAL = 1e-12
-#: Likewise for log p and log(1 - p): nearer to 0 they say nothing that the other one does not.
+#: Likewise for log p and log(1 - p), which determine one another nearer to 0.
 EQUAL_LOGS = 1e-8
 
 
@@ -291,7 +291,7 @@ def increasing_beta(features: FloatArray, targets: BoolArray, weights: FloatArra
     """Fit intercept and two slopes >= 0: a slope that comes out negative is dropped and the rest refitted.
 
     That is the constrained optimum where one slope was negative. Where both were, the first is
-    dropped, then the second instead, then both, until what is left is not negative.
+    dropped, then the second instead, then both, until no slope is negative.
     """
     low, high, mean_target = platt_targets(targets, weights)
     start = np.array([np.log(mean_target / (1.0 - mean_target)), 0.0, 0.0])

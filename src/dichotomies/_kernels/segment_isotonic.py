@@ -1,13 +1,10 @@
 """Isotonic regression of many segments together in plain numpy; see `isotonic` for the method."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 
 
 class Blocks(NamedTuple):

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.logistic import CLOSE_ENOUGH, FLAT, MAX_STEPS, SMALLEST_STEP
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 
 #: Entries of the upper half of a 3 x 3 matrix.
 _UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))

@@ -6,14 +6,10 @@ equally probable unions the first one counts: the node itself, then those with f
 the left.
 """
 
-from __future__ import annotations
+from typing import NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 
 
 class Shape(NamedTuple):

@@ -1,16 +1,12 @@
 """Products of rows with the weights of tree nodes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import kernel, vector_kernel
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 
 
 @vector_kernel

@@ -8,13 +8,19 @@ import typer
 
 from dichotomies._common.progress import Bar, Progress
 from dichotomies.cli import options
-from dichotomies.cli.column_options import ColumnOptions, expected_seconds, reads_columns, toml_of
 from dichotomies.cli.cross_validation import METRICS, Maker, Scores, folds_of, score, warm_up
+from dichotomies.cli.data_options import (
+    ColumnOptions,
+    Source,
+    expected_seconds,
+    reads_a_file,
+    reads_columns,
+    toml_of,
+)
 from dichotomies.cli.failures import in_a_sentence, sentence
 from dichotomies.cli.printing import plural, print_json, print_table
 from dichotomies.cli.references import references as references_of
 from dichotomies.cli.settings import Settings, SettingsError, check_name, pairs_of
-from dichotomies.cli.source import Source, reads_a_file
 
 EXAMPLE = (
     "Example: dichotomies compare titles.csv --label code --text title --config 'plain: external=none' "
@@ -51,7 +57,6 @@ def compare(
     n_features: options.NFeatures = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
     """Compare configurations by cross-validation, all on the same folds, in one table.
 

@@ -4,7 +4,6 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
 
 EXAMPLE = "Example: dichotomies demo --structure class-balanced"
@@ -53,7 +52,6 @@ class Digits(NamedTuple):
 def demo(
     structure: Annotated[str, typer.Option(help="How to grow the tree; see 'dichotomies list'.")] = "auto",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the tree and of the train/test split.")] = 0,
-    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
     """Draw a tree over handwritten digits, calibrate it in six ways, and compare with a flat model."""
     from rich.console import Console

@@ -8,10 +8,10 @@ import numpy as np
 import typer
 
 from dichotomies.cli import options
+from dichotomies.cli.data_options import Source, reads_a_file
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.inputs import batch_rows, label_of, load_model
 from dichotomies.cli.printing import plural, print_json
-from dichotomies.cli.source import Source, reads_a_file
 
 if TYPE_CHECKING:
     from dichotomies.metrics import Evaluation
@@ -37,7 +37,6 @@ def evaluate(
     jobs: options.Jobs = None,
     trust: options.Trust = None,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
     """Measure the quality of the probabilities on rows that the model was not fitted to.
 

@@ -4,27 +4,27 @@
 """
 
 import functools
+import inspect
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import typer
 
+from dichotomies.cli.options import Debug
 from dichotomies.cli.printing import printable
 from dichotomies.cli.settings import SettingsError
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 #: Errors about users' data, files and installation; any other is a bug.
 _EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError)
 
 
-def in_a_sentence(command: F) -> F:
-    """Decorate a command: print errors as one line, unless the option --debug is given."""
+def in_a_sentence(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a command: print errors as one line, unless its further option --debug is given."""
 
     @functools.wraps(command)
-    def run(*args: Any, **options: Any) -> Any:
+    def run(*args: Any, debug: bool = False, **options: Any) -> Any:
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _say_warning
@@ -34,12 +34,16 @@ def in_a_sentence(command: F) -> F:
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except Exception as error:
-            if options.get("debug"):
+            if debug:
                 raise
             print(f"Error: {sentence(error)}", file=sys.stderr)
             raise typer.Exit(2 if isinstance(error, SettingsError) else 1) from None
 
-    return run  # type: ignore[return-value]
+    option = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
+    signature = inspect.signature(command)
+    parameters = {**signature.parameters, "debug": option}
+    run.__signature__ = signature.replace(parameters=[*parameters.values()])  # type: ignore[attr-defined]
+    return run
 
 
 def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:

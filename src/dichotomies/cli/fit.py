@@ -9,19 +9,20 @@ from typing import Annotated, Any
 from dichotomies._common.atomic_files import check_place
 from dichotomies._common.progress import Bar
 from dichotomies.cli import options
-from dichotomies.cli.column_options import (
+from dichotomies.cli.data_options import (
     ENCODING,
     SAVING,
     ColumnOptions,
+    Source,
     expected_seconds,
+    print_roles,
+    reads_a_file,
     reads_columns,
-    roles_in_words,
 )
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.inputs import check_not_read
-from dichotomies.cli.printing import plural, print_json, printable, size_of
-from dichotomies.cli.settings import NONE, OF_ENSEMBLES, OPTIONS, Settings, pairs_of
-from dichotomies.cli.source import Source, reads_a_file
+from dichotomies.cli.printing import plural, print_json, size_of
+from dichotomies.cli.settings import NONE, OF_ENSEMBLES, OPTIONS, Settings
 from dichotomies.cli.trees import facts_of_trees, trees_in_words
 from dichotomies.training.parameters import Declaration
 
@@ -81,7 +82,6 @@ def fit(
     n_features: options.NFeatures = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
     **values: Any,
 ) -> None:
     """Fit a classifier to a file and save it.
@@ -89,8 +89,7 @@ def fit(
     Columns are read as numbers, categories, dates or texts, as their values suggest, unless an option names
     them; labels are kept as they are in the file.
     """
-    given = {name: value for name, value in values.items() if value is not None}
-    settings = Settings(estimator, pairs_of(param or []), seed, trees, given).checked()
+    settings = Settings.given(estimator, param, seed, trees, values)
     from dichotomies.tables import TableModel
 
     check_place(output)
@@ -101,7 +100,7 @@ def fit(
         file = source.opened()
         wanted = columns.of(file, [settings], first_id=source.first_id, n_features=n_features)
         if not (quiet or json):
-            print(*map(printable, roles_in_words(wanted)), sep="\n")
+            print_roles(wanted)
         table = file.read(wanted)
         Bar.stage(ENCODING)
         classifier = settings.classifier(table, n_jobs=jobs, verbose=not quiet)
@@ -111,16 +110,12 @@ def fit(
         Bar.stage(SAVING)
         classifier.set_params(n_jobs=None, verbose=0)  # settings of this run, not of the model
         model.save(output)
-    summary = summary_of(model, len(table), output, time.monotonic() - begun)
-    if json:
-        print_json(summary)
-    else:
-        print_summary(summary, str(source.path))
+    print_summary(model, len(table), str(source.path), output, time.monotonic() - begun, as_json=json)
 
 
-def summary_of(model: Any, n_rows: int, output: Path, seconds: float) -> dict[str, Any]:
-    """Facts about a model that was saved."""
-    return {
+def print_summary(model: Any, n_rows: int, data: str, output: Path, seconds: float, *, as_json: bool) -> None:
+    """Print facts about a model that was fitted to `n_rows` rows of the data, and saved."""
+    facts = {
         "model": str(output),
         "bytes": output.stat().st_size,
         "rows": n_rows,
@@ -130,13 +125,12 @@ def summary_of(model: Any, n_rows: int, output: Path, seconds: float) -> dict[st
         "learner": model.classifier.learner_,
         "seconds": round(seconds, 3),
     }
-
-
-def print_summary(summary: dict[str, Any], data: str) -> None:
-    """Print what `summary_of` has found."""
+    if as_json:
+        print_json(facts)
+        return
     print(
-        f"{plural(summary['rows'], 'row')} of {data}, {plural(summary['features'], 'feature')}, "
-        f"{plural(summary['classes'], 'class')}, {trees_in_words(summary)}\n"
-        f"nodes trained by {summary['learner']}\n"
-        f"saved as {summary['model']} ({size_of(summary['bytes'])}) after {summary['seconds']:.1f} s"
+        f"{plural(n_rows, 'row')} of {data}, {plural(facts['features'], 'feature')}, "
+        f"{plural(facts['classes'], 'class')}, {trees_in_words(facts)}\n"
+        f"nodes trained by {facts['learner']}\n"
+        f"saved as {output} ({size_of(facts['bytes'])}) after {facts['seconds']:.1f} s"
     )

@@ -8,12 +8,11 @@ import typer
 
 from dichotomies._common.atomic_files import check_place
 from dichotomies.cli import options
-from dichotomies.cli.column_options import ColumnOptions, reads_columns, roles_in_words
+from dichotomies.cli.data_options import ColumnOptions, print_roles, reads_columns
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.fit import print_summary, summary_of, with_parameters
+from dichotomies.cli.fit import print_summary, with_parameters
 from dichotomies.cli.inputs import check_not_read
-from dichotomies.cli.printing import print_json, printable
-from dichotomies.cli.settings import Settings, pairs_of
+from dichotomies.cli.settings import Settings
 
 EXAMPLE = "Example: dichotomies fit-batches part-*.parquet --label y --estimator logistic --output y.model"
 
@@ -42,15 +41,13 @@ def fit_batches(
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
     **values: Any,
 ) -> None:
     """Fit a classifier to files that do not fit into memory, and save it.
 
     Roles of columns, categories, terms of texts and the scale of numbers are those of the first file.
     """
-    given = {name: value for name, value in values.items() if value is not None}
-    settings = Settings(estimator, pairs_of(param or []), seed, trees, given).checked()
+    settings = Settings.given(estimator, param, seed, trees, values)
     from dichotomies.tables import fit_to_files, open_table
 
     check_place(output)
@@ -59,21 +56,12 @@ def fit_batches(
     files = [open_table(path) for path in data]
     wanted = columns.of(files[0], [settings])
     if not (quiet or json):
-        print(*map(printable, roles_in_words(wanted)), sep="\n")
+        print_roles(wanted)
     classifier = settings.classifier(next(files[0].batches(wanted, 1_000)), n_jobs=jobs, verbose=not quiet)
-    model = fit_to_files(
-        classifier,
-        files,
-        wanted,
-        label=wanted.label,
-        ngrams=columns.ngrams,
-        scaled=columns.scale,
-        spill=spill,
-    )
+    read_as: dict[str, Any] = {"label": wanted.label, "ngrams": columns.ngrams, "scaled": columns.scale}
+    model = fit_to_files(classifier, files, wanted, spill=spill, **read_as)
     classifier.set_params(n_jobs=None, verbose=0)  # settings of this run, not of the model
     model.save(output)
-    summary = summary_of(model, classifier.drift_.n_rows_fitted, output, time.monotonic() - begun)
-    if json:
-        print_json(summary)
-    else:
-        print_summary(summary, f"{data[0]} and {len(data) - 1} more" if len(data) > 1 else str(data[0]))
+    read = f"{data[0]} and {len(data) - 1} more" if len(data) > 1 else str(data[0])
+    n_rows = classifier.drift_.n_rows_fitted
+    print_summary(model, n_rows, read, output, time.monotonic() - begun, as_json=json)

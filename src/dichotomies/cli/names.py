@@ -1,14 +1,15 @@
 """``dichotomies list``: the registered names."""
 
-from dichotomies.cli import estimators, options
+from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.printing import print_json
+from dichotomies.cli.settings import summaries as estimators
 
 EXAMPLE = "Example: dichotomies list"
 
 
 @in_a_sentence
-def list_registered(json: options.Json = False, debug: options.Debug = False) -> None:  # noqa: ARG001
+def list_registered(json: options.Json = False) -> None:
     """List the names that options accept."""
     from dichotomies.calibrators.binary import BINARY
     from dichotomies.calibrators.multiclass import MULTICLASS
@@ -17,7 +18,7 @@ def list_registered(json: options.Json = False, debug: options.Debug = False) ->
     from dichotomies.structures import STRUCTURES
 
     summaries = {
-        "estimator": estimators.summaries(),
+        "estimator": estimators(),
         "structure": STRUCTURES.summaries(),
         "learner": LEARNERS.summaries(),
         "internal": BINARY.summaries(),

@@ -40,19 +40,21 @@ def _check_jobs(n_jobs: int | None) -> int | None:
     return n_jobs
 
 
+def _column(description: str) -> Any:
+    return option(panel=FILE, metavar="COLUMN", help=description)
+
+
 Data = Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet, .svmlight or .npz file.", metavar="DATA")]
 Model = Annotated[Path, typer.Argument(help="A model file, made by 'dichotomies fit'.", metavar="MODEL")]
 
-Label = Annotated[
-    str | None,
-    option(
-        panel=FILE, metavar="COLUMN", help="Column of the labels; in an NPZ file, the name of their array."
-    ),
-]
-Text = Annotated[
-    list[str] | None,
-    option(panel=FILE, metavar="COLUMN", help="Text column, used by its words; may be repeated."),
-]
+Columns = list[str] | None
+Label = Annotated[str | None, _column("Column of the labels; in an NPZ file, the name of their array.")]
+Text = Annotated[Columns, _column("Text column, used by its words; may be repeated.")]
+Categorical = Annotated[Columns, _column("Column of categories, also of numbers; may be repeated.")]
+Numeric = Annotated[Columns, _column("Column of numbers; may be repeated.")]
+Date = Annotated[Columns, _column("Column of dates; may be repeated.")]
+Ignore = Annotated[Columns, _column("Column to skip; may be repeated.")]
+Weight = Annotated[str | None, _column("Column of row weights; 2 equals two copies of the row.")]
 NGrams = Annotated[
     str,
     option(
@@ -62,16 +64,6 @@ NGrams = Annotated[
         help="Terms of texts: words and pairs of words, or 2 to 4 characters within words.",
         show_default=True,
     ),
-]
-Categorical = Annotated[
-    list[str] | None,
-    option(panel=FILE, metavar="COLUMN", help="Column of categories, also of numbers; may be repeated."),
-]
-Numeric = Annotated[
-    list[str] | None, option(panel=FILE, metavar="COLUMN", help="Column of numbers; may be repeated.")
-]
-Date = Annotated[
-    list[str] | None, option(panel=FILE, metavar="COLUMN", help="Column of dates; may be repeated.")
 ]
 ColumnsFile = Annotated[
     Path | None,
@@ -90,13 +82,6 @@ Scale = Annotated[
         help="Divide columns of numbers by their standard deviations.",
         show_default="if there are other columns",
     ),
-]
-Ignore = Annotated[
-    list[str] | None, option(panel=FILE, metavar="COLUMN", help="Column to skip; may be repeated.")
-]
-Weight = Annotated[
-    str | None,
-    option(panel=FILE, metavar="COLUMN", help="Column of row weights; 2 equals two copies of the row."),
 ]
 Format = Annotated[
     str | None,

@@ -9,10 +9,10 @@ import numpy as np
 import typer
 
 from dichotomies.cli import options
+from dichotomies.cli.data_options import Source, reads_a_file
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.inputs import batch_rows, check_not_read, load_model
 from dichotomies.cli.printing import plural, print_json, tell
-from dichotomies.cli.source import Source, reads_a_file
 
 if TYPE_CHECKING:
     from dichotomies.tables import Table, TableModel
@@ -66,7 +66,6 @@ def predict(
     trust: options.Trust = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
     """Write the most probable labels of every row, with their probabilities, best first.
 

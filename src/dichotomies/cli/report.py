@@ -9,11 +9,11 @@ import typer
 
 from dichotomies._common.atomic_files import check_place
 from dichotomies.cli import options
+from dichotomies.cli.data_options import Source, reads_a_file
 from dichotomies.cli.evaluate import read_truth
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.inputs import check_not_read, label_of, load_model
 from dichotomies.cli.printing import plural, print_json, size_of, tell
-from dichotomies.cli.source import Source, reads_a_file
 
 EXAMPLE = "Example: dichotomies report titles.model test.csv --examples title --output titles.html"
 
@@ -33,7 +33,6 @@ def report(
     jobs: options.Jobs = None,
     trust: options.Trust = None,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
     """Write an HTML page on the quality of the probabilities, which opens offline.
 

@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
+from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dichotomies._common.suggestions import did_you_mean
-from dichotomies.cli.estimators import AUTO, estimator_named, summaries
 from dichotomies.cli.references import is_sparse
 from dichotomies.training.parameters import EnsembleParameters, TreeParameters, declarations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dichotomies.training.parameters import Declaration
 
 NONE = "none"
+#: The base learner that the classifier chooses, and the naive Bayes classifier that depends on the data.
+AUTO, _NAIVE_BAYES = "auto", "naive-bayes"
 
 #: Parameters that have an option, by its name.
 OPTIONS = {each.option.name: each for each in declarations(EnsembleParameters) if each.option is not None}
@@ -51,6 +53,14 @@ class Settings:
     seed: int = 0
     trees: int = 1
     values: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def given(
+        cls, estimator: str, param: list[str] | None, seed: int, trees: int, values: dict[str, Any]
+    ) -> "Settings":
+        """Read the options of a command; None is the value of those that were not given."""
+        known = {name: value for name, value in values.items() if value is not None}
+        return cls(estimator, pairs_of(param or []), seed, trees, known).checked()
 
     def checked(self) -> "Settings":
         """Return itself; raise if a name in it does not exist, or an ensemble's setting is without one."""
@@ -137,6 +147,39 @@ def _check_choice(declared: "Declaration", value: Any) -> None:
     elif declared.default not in names:
         names = [declared.default, *names]
     check_name(declared.name.replace("_", " "), value, names)
+
+
+def summaries() -> dict[str, str]:
+    """Return one line about each base learner, by name."""
+    chosen = {AUTO: "Logistic regression, naive Bayes or boosted trees, by out-of-fold NLL on a sample"}
+    lines = {name: f"{cls.__name__}: {_first_line(cls)}" for name, cls in _classes(sparse=False).items()}
+    return chosen | lines | {_NAIVE_BAYES: "MultinomialNB for texts and sparse data, GaussianNB for others"}
+
+
+def estimator_named(name: str, params: dict[str, Any], *, sparse: bool = False) -> Any:
+    """Create a base learner with the given parameters; None where it is to be chosen.
+
+    Parameters
+    ----------
+    name : str
+        One of `summaries`.
+    params : dict
+        Its parameters by name.
+    sparse : bool
+        True for sparse data, which selects the variant of "naive-bayes".
+    """
+    return None if name == AUTO else _classes(sparse=sparse)[name]().set_params(**params)
+
+
+def _classes(*, sparse: bool) -> dict[str, Any]:
+    from dichotomies.learners import LEARNERS
+
+    named = {name: cls for each in LEARNERS.names() for name, cls in LEARNERS.get(each).trains.items()}
+    return named | {_NAIVE_BAYES: named["multinomial-nb" if sparse else "gaussian-nb"]}
+
+
+def _first_line(cls: type) -> str:
+    return (getdoc(cls) or "").partition("\n")[0]
 
 
 def _parameters(estimator: str) -> list[str]:

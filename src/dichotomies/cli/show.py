@@ -26,7 +26,6 @@ def show(
     tree: Annotated[int, typer.Option(min=1, help="Which tree of an ensemble to draw.")] = 1,
     trust: options.Trust = None,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - read by the error handler
 ) -> None:
     """Show what a model file holds: what it reads, its classes, how it was trained, its tree."""
     fitted = load_model(model, trusted=trust)

@@ -24,7 +24,6 @@ def warm_up(
         list[str] | None, typer.Option(help="Learner to compile for; may be repeated. Default: all.")
     ] = None,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001
 ) -> None:
     """Compile what training and predicting need, and keep it on disk."""
     if cache is not None:

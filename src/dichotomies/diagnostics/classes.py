@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
 from dichotomies.diagnostics.probabilities import Predictions
 from dichotomies.diagnostics.reliability import Reliability
 from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges, sums_by_index
 from dichotomies.metrics.reliability import wilson_interval
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
 from dichotomies.diagnostics.evaluated_model import EvaluatedModel
 from dichotomies.metrics.binning import sums_by_index
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 #: Number of other classes, the most probable ones, whose probability is counted for a row.
 _OTHERS = 16

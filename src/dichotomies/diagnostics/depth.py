@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
 from dichotomies.diagnostics.evaluated_model import EvaluatedModel
 from dichotomies.diagnostics.groups import Branches
 from dichotomies.diagnostics.reliability import Reliability
 from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 #: Number of parts of the rows for the jackknife.
 _PARTS = 20
@@ -54,26 +50,22 @@ class CutStage:
     @property
     def accuracy(self) -> FloatArray:
         """Fraction of rows whose most probable group is the true one."""
-        accuracy: FloatArray = self.top_label.accuracy
-        return accuracy
+        return self.top_label.accuracy
 
     @property
     def confidence(self) -> FloatArray:
         """Mean probability of the most probable group."""
-        confidence: FloatArray = self.top_label.confidence
-        return confidence
+        return self.top_label.confidence
 
     @property
     def ece_top_label(self) -> FloatArray:
         """Expected calibration error of the most probable group."""
-        ece: FloatArray = self.top_label.ece
-        return ece
+        return self.top_label.ece
 
     @property
     def ece_pooled(self) -> FloatArray:
         """Expected calibration error over all groups of all rows."""
-        ece: FloatArray = self.pooled.ece
-        return ece
+        return self.pooled.ece
 
 
 @dataclass(frozen=True)

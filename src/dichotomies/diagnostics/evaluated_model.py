@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.chunks import chunk_rows, for_each_chunk, row_slices
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies._common.validation import row_weights
 from dichotomies._kernels.composition import class_log_proba
+from dichotomies.calibrators.multiclass import MulticlassCalibrator
+from dichotomies.inference.fitted import FittedForest
+from dichotomies.learners import Scorer
 from dichotomies.metrics._input import class_codes
 from dichotomies.rows import Rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.calibrators.multiclass import MulticlassCalibrator
-    from dichotomies.inference.fitted import FittedForest
-    from dichotomies.learners import Scorer
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 #: Number of chunks whose results are held before they are summed in row order.
 _CHUNKS_HELD = 16

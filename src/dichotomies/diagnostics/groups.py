@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dichotomies._common.chunks import for_each_chunk
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies._kernels.composition import class_log_proba
 from dichotomies.diagnostics.evaluated_model import tree_classifier
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-    from dichotomies.tree import ClassTree
-    from dichotomies.tree.class_tree import Cut
+from dichotomies.tree import ClassTree
+from dichotomies.tree.class_tree import Cut
 
 
 class Branches:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies.calibrators.binary import BINARY, Segments, cross_fitted_log_odds, row_nll
 from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
 from dichotomies.diagnostics.evaluated_model import EvaluatedModel
 from dichotomies.diagnostics.node_scores import node_scores
 from dichotomies.inference.scorers import MOST_LOG_ODDS
 from dichotomies.metrics.binning import sums_by_index
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 
 @dataclass(frozen=True)

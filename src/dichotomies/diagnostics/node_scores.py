@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dichotomies._common.chunks import for_each_chunk
+from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies._kernels.composition import class_log_proba
-from dichotomies.inference.scorers import AveragedScorer, CalibratedScorer
-from dichotomies.rows import NodeTask
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
-    from dichotomies.diagnostics.evaluated_model import EvaluatedModel
-    from dichotomies.learners import Scorer
-    from dichotomies.rows import Segments
-    from dichotomies.tree import ClassTree
+from dichotomies.diagnostics.evaluated_model import EvaluatedModel
+from dichotomies.inference.scorers import AveragedScorer, CalibratedScorer, GivenScores, averaged
+from dichotomies.learners import Scorer
+from dichotomies.rows import NodeTask, Segments
+from dichotomies.tree import ClassTree
 
 
 @dataclass(frozen=True)
@@ -112,18 +109,6 @@ class _StackedScorer:
         return self.scorer.log_odds(X)[np.newaxis]
 
 
-@dataclass(frozen=True)
-class _FixedScores:
-    """Scorer that returns known scores, so that no node scores a row twice."""
-
-    scores: FloatArray
-    pair_log_odds: Any = None  # not asked for
-
-    def log_odds(self, X: Matrix) -> FloatArray:  # noqa: ARG002
-        """Return a copy of the scores."""
-        return self.scores.copy()
-
-
 def is_calibrated(scorer: Any) -> bool:
     """Return True if the nodes have internal calibration."""
     if isinstance(scorer, AveragedScorer):
@@ -132,9 +117,9 @@ def is_calibrated(scorer: Any) -> bool:
 
 
 def _final_and_raw(scorer: Any, X: Matrix) -> tuple[FloatArray, FloatArray]:
+    """Log-odds after and before internal calibration; no node scores a row twice."""
     if isinstance(scorer, CalibratedScorer):
         raw = scorer.scorer.log_odds(X)
-        return replace(scorer, scorer=_FixedScores(raw)).log_odds(X), raw
-    members = [_final_and_raw(member, X) for member in scorer.members]
-    finals, raws = ([_FixedScores(scores) for scores in stage] for stage in zip(*members, strict=True))
-    return AveragedScorer(finals).log_odds(X), AveragedScorer(raws).log_odds(X)
+        return replace(scorer, scorer=GivenScores()).log_odds(raw), raw
+    finals, raws = zip(*(_final_and_raw(member, X) for member in scorer.members), strict=True)
+    return averaged(iter(finals)), averaged(iter(raws))

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from dichotomies._common.chunks import chunk_rows, predictions, row_slices
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies._common.validation import row_weights
 from dichotomies.metrics import _input
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 
 
 class Predictions:

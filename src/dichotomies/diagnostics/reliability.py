@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, LabelArray
 from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
+from dichotomies.diagnostics.probabilities import Predictions
 from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges
 from dichotomies.metrics.reliability import wilson_interval
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, LabelArray
-    from dichotomies.diagnostics.probabilities import Predictions
 
 
 @dataclass(frozen=True)
@@ -63,17 +61,17 @@ class Reliability:
         return _ratio(self.hit, self.count)
 
     @property
-    def ece(self) -> Any:
+    def ece(self) -> FloatArray:
         """Expected calibration error: the mean absolute difference of the two, weighted by count."""
         return _ratio(np.abs(self.hit - self.score).sum(axis=-1), self.count.sum(axis=-1))
 
     @property
-    def accuracy(self) -> Any:
+    def accuracy(self) -> FloatArray:
         """Fraction of all predictions that were right."""
         return _ratio(self.hit.sum(axis=-1), self.count.sum(axis=-1))
 
     @property
-    def confidence(self) -> Any:
+    def confidence(self) -> FloatArray:
         """Mean probability of all predictions."""
         return _ratio(self.score.sum(axis=-1), self.count.sum(axis=-1))
 

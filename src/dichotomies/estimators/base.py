@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from html import escape
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_classifier
-from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.chunks import LIMIT
 from dichotomies._common.doc_links import documented
-from dichotomies._common.parallel import ONE_BLAS_THREAD, Context, shipping_once
+from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._common.validation import is_dask, namespace, to_host
-from dichotomies._kernels.compile import training
 from dichotomies.estimators.batch_fits import BatchFits
-from dichotomies.estimators.dask_input import by_block, computed
+from dichotomies.estimators.fitting import by_block
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.estimators.updates import Updates
-from dichotomies.estimators.validated_input import ValidatedInput
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.device import device_log_proba
 from dichotomies.inference.fitted import FittedForest
@@ -37,12 +32,11 @@ from dichotomies.training.external import Calibration
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.kept_rows import KeptRows
 from dichotomies.training.learner_choice import choose_learner
-from dichotomies.training.parameters import TreeParameters
 from dichotomies.training.train import grow, train
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -78,23 +72,12 @@ _STATISTICS = Such(lambda it: hasattr(it, "n_folds"), "are statistics of the cla
     drift_=Optional(Part(Drift), may_be_missing=True),
 )
 class DichotomyEstimator(
-    PartialAnswers,
-    Updates,
-    BatchFits,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    BaseEstimator,
-    ValidatedInput,
-    TreeParameters,
+    PartialAnswers, Updates, BatchFits, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 ):
     """Base class of the classifiers made of nested dichotomies.
 
     A subclass declares its parameters; everything fitted is in `model_`.
     """
-
-    learner_: str
-    structure_: str | None
-    calibration_: Calibration
 
     # ------------------------------------------------------------------ training
 
@@ -115,47 +98,25 @@ class DichotomyEstimator(
         self
         """
         if any(map(is_dask, (X, y, sample_weight))):
+            from dichotomies.estimators.dask_input import computed
+
             X, y, sample_weight = computed(X, y, sample_weight)
         X, y, sample_weight = map(to_host, (X, y, sample_weight))
         with self._whole():
             return self._fit(X, y, sample_weight)
-
-    @contextmanager
-    def _whole(self) -> Iterator[None]:
-        """Training as a whole or not at all: if it fails, what was fitted before stays as it was."""
-        before, limit = self.__dict__.copy(), LIMIT.set(None)
-        try:
-            # more BLAS threads would only wait for one another on matrices of nodes and calibrators
-            with ONE_BLAS_THREAD, training(), shipping_once():
-                yield
-        except BaseException as error:
-            self.__dict__ = before
-            if isinstance(error, np.linalg.LinAlgError):
-                raise ValueError(
-                    f"Training met a matrix that cannot be inverted or decomposed ({error}): features are "
-                    "too large, or of too different scales; scale them, as StandardScaler does."
-                ) from error
-            raise
-        finally:
-            LIMIT.reset(limit)
 
     def _fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
         self._forget_fit()
         plan, X = self._planned(X)
         rows = self._validated(X, y, sample_weight)
         node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
-        context = Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
+        context = self._context()
         bar: Any = nullcontext()
         if context.verbose:
             bar = Bar.over("fitting", expected_time.before(plan, rows, chooses=self.is_to_choose()))
         with bar:
             self.learner_ = self._fit_stages(plan, rows, node_rows, context)
         return self
-
-    def _forget_fit(self) -> None:
-        """Remove results of an earlier fit that the next may not have."""
-        for name in ("estimator_", "learner_nll_", "conformal_", "kept_rows_", "statistics_"):
-            self.__dict__.pop(name, None)
 
     def _fit_stages(self, plan: Plan, rows: Rows, node_rows: Rows, context: Context) -> str:
         """Choose the learner, grow, train and calibrate; return a description of the learner."""
@@ -170,12 +131,7 @@ class DichotomyEstimator(
         if context.verbose and self.structure_:
             say(self.structure_)
         context.stage(TRAINING)
-        self.model_, self.calibration_, conformal, kept = train(plan, forest, node_rows, context)
-        if conformal is not None:
-            self.conformal_ = conformal
-        if kept is not None:
-            self.kept_rows_ = kept
-        self.drift_ = Drift(0, len(rows), 0, 0, 0, np.zeros(forest.n_different, dtype=bool))
+        self._take_trained(train(plan, forest, node_rows, context), len(rows))
         if context.verbose:
             say(f"calibration: {self.calibration_}")
         return described
@@ -188,12 +144,6 @@ class DichotomyEstimator(
         context.stage(CHOOSING, expected_time.after(choice, plan, rows))
         self.estimator_, self.learner_nll_ = choice.estimator, choice.nll
         return replace(plan, learner=choice.learner), f"{choice.learner.description}; {choice}"
-
-    def _nodes_get_weight(self, weight: FloatArray | None) -> bool:
-        """False where metadata routing says that weights are not for the nodes."""
-        if weight is None or not get_config()["enable_metadata_routing"]:
-            return True
-        return "sample_weight" in process_routing(self, "fit", sample_weight=weight).estimator.fit
 
     # ------------------------------------------------------------------ prediction
 
@@ -273,7 +223,7 @@ class DichotomyEstimator(
         sample_weight : array of shape (n_rows,), optional
             Weights: 2 counts as the row twice.
         examples : sequence of length n_rows, optional
-            What to call the rows on the page: names or texts.
+            Names of the rows on the page, or texts.
 
         Returns
         -------

@@ -2,56 +2,28 @@
 
 from __future__ import annotations
 
+# what batches need is imported where it is used: it takes long, and few programs ask for it
+import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-import numpy as np
-
+from dichotomies._common.parallel import Context
 from dichotomies._common.progress import say
-from dichotomies.training.drift import Drift
-
-# what batches need is imported where it is used: it takes long, and few programs ask for it
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Iterator
-
-    from dichotomies._common.parallel import Context
-    from dichotomies.inference.fitted import FittedForest
-    from dichotomies.rows import Rows
-    from dichotomies.training.external import Calibration
-    from dichotomies.training.plan import Plan
-    from dichotomies.training.train import Trained
-
+from dichotomies.estimators.fitting import Fitting
+from dichotomies.rows import Rows
+from dichotomies.training.plan import Plan
+from dichotomies.training.train import Trained
 
 #: Bytes for rows and the copies that learners make of them, unless `max_memory` says more or less.
 _MEMORY = 2**30
 
 
-class BatchFits:
+class BatchFits(Fitting):
     """Mixin of the estimators: fitting to batches of rows."""
-
-    model_: FittedForest
-    calibration_: Calibration
-    classes_: Any
-    learner_: str
-    structure_: str | None
-    drift_: Drift
-    n_features_in_: int
-    conformal_: Any
-    kept_rows_: Any
-    class_count_: Any
-    statistics_: Any
-    verbose: bool | int
-    is_to_choose: Any
-    _context: Any
-    _forget_fit: Any
-    _planned: Any
-    _validated_batch: Any
-    _whole: Any
 
     def fit_batches(
         self,
@@ -67,8 +39,8 @@ class BatchFits:
         a byte for each value, the number of its bin. Then nodes are trained on the rows of their classes, as
         many at a time as the parameter `max_memory` allows (1 GiB by default; libraries and one batch come in
         addition). The few nodes at the top that have more rows are trained on a stratified sample of them;
-        those of logistic regression on dense rows without internal calibration then go on to the optimum for
-        all of their rows, by passes over the files. External calibrators are fitted to rows that were held
+        those of logistic regression on dense rows without internal calibration then reach the optimum for all
+        of their rows by passes over the files. External calibrators are fitted to rows that were held
         out, a tenth or fewer, with class probabilities of up to 1 GiB in a file;
         ``internal_calibration="auto"`` is none. Rows that fit into memory all together are trained and
         calibrated on as by `fit`.
@@ -129,7 +101,9 @@ class BatchFits:
             folder.remove()
         self.class_count_ = statistics.class_size
         if plan.keep_rows:
-            self.kept_rows_, self.statistics_ = trained.kept, statistics
+            self.statistics_ = statistics
+        else:
+            trained = trained._replace(kept=None)
         return trained, int(statistics.size.sum())
 
     def _fit_spilled(
@@ -180,12 +154,8 @@ class BatchFits:
             yield self._validated_batch(X, y, weight[0] if weight else None)
 
     def _take_fit(self, plan: Plan, trained: Trained, n_rows: int) -> None:
-        self.model_, self.calibration_, conformal, _ = trained
-        if conformal is not None:
-            self.conformal_ = conformal
+        self._take_trained(trained, n_rows)
         self.classes_, self.structure_ = self.model_.tree.classes, None
-        n_nodes = self.model_.forest.n_different
-        self.drift_ = Drift(0, n_rows, 0, 0, 0, np.zeros(n_nodes, dtype=bool))
         self.learner_ = plan.learner.description
 
     def _say(self, text: str) -> None:

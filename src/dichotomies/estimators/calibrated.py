@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from dichotomies._common.doc_links import documented
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
 from dichotomies.learners import takes_weight
 from dichotomies.persistence import Estimator, savable, save
 from dichotomies.persistence.checks import Array, Part, Such
 from dichotomies.rows.folds import fold_of_rows
-
-if TYPE_CHECKING:
-    import os
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 
 
 @documented("calibration.md")

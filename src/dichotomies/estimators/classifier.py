@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies._common.typing import FloatArray
 from dichotomies.estimators.base import DichotomyEstimator
 from dichotomies.estimators.old_files import upgraded
 from dichotomies.inference.scorers import AveragedScorer, base_scorers
 from dichotomies.learners import GenericScorer
 from dichotomies.persistence import Estimator, savable
 from dichotomies.training.parameters import documented
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
 
 
 @savable("nested-dichotomy-classifier", Estimator(upgrade=upgraded))
@@ -50,7 +48,7 @@ class NestedDichotomyClassifier(DichotomyEstimator):
     external_calibrator_ : MulticlassCalibrator or None
         The fitted external calibrator; None without one, and where no row could be held out for it.
     learner_ : str
-        How the nodes were trained and, where it was by clones or an estimator was chosen, why.
+        Way in which the nodes were trained; for clones and chosen estimators, also the reason.
     estimator_ : scikit-learn classifier
         The estimator that was chosen; only where `estimator` names none.
     learner_nll_ : dict of str to float

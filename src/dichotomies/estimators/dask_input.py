@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from copy import copy
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 
 from dichotomies._common.shipping import optional
-from dichotomies._common.validation import is_dask
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-Method = TypeVar("Method", bound="Callable[..., Any]")
 
 
 def computed(*values: Any) -> tuple[Any, ...]:
@@ -23,21 +16,12 @@ def computed(*values: Any) -> tuple[Any, ...]:
     return tuple(optional("dask").compute(*values))
 
 
-def by_block(method: Method) -> Method:
-    """Let a method that predicts rows take Dask collections, for which it returns a lazy Dask array.
+def blocks(estimator: Any, method: str, X: Any) -> Any:
+    """Predict a Dask collection lazily, as a Dask array with a block for each block of rows.
 
-    The array has a block for each block of rows, which is predicted where it lies once it is computed, so
-    that probabilities of all rows are held nowhere. The model is sent once per worker.
+    A block is predicted where it lies once it is computed, so that probabilities of all rows are held
+    nowhere. The model is sent once per worker.
     """
-
-    @wraps(method)
-    def answer(self: Any, X: Any) -> Any:
-        return _blocks(self, method.__name__, X) if is_dask(X) else method(self, X)
-
-    return cast("Method", answer)
-
-
-def _blocks(estimator: Any, method: str, X: Any) -> Any:
     da, delayed = optional("dask.array"), optional("dask").delayed
     estimator = copy(estimator).set_params(n_jobs=None)  # Dask has a thread for each block already
     model = delayed(estimator, name=f"{type(estimator).__name__}-{uuid4().hex}", traverse=False)

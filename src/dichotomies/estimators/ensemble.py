@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies.calibrators.multiclass import MulticlassCalibrator
 from dichotomies.estimators.base import DichotomyEstimator
 from dichotomies.estimators.old_files import upgraded
 from dichotomies.persistence import Estimator, savable
 from dichotomies.training.parameters import EnsembleParameters, documented
-
-if TYPE_CHECKING:
-    from dichotomies.calibrators.multiclass import MulticlassCalibrator
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 
 @savable("nested-dichotomy-ensemble", Estimator(upgrade=upgraded))
@@ -37,12 +33,12 @@ class NestedDichotomyEnsemble(EnsembleParameters, DichotomyEstimator):
     trees_ : list of ClassTree
         The trees over `classes_`.
     n_different_nodes_ : int
-        How many nodes were trained: of all trees together, those that split different classes, or the same
+        Number of nodes trained: of all trees together, those that split different classes, or the same
         classes differently.
     member_calibrators_ : list of MulticlassCalibrator or None
         The fitted calibrator of each tree; empty without.
     pooling_ : str
-        Which mean is taken, as `pooling` said when fitting.
+        Mean of the trees' probabilities: the value of `pooling` in the fit.
     calibration_ : Calibration
         The calibrators inside and of the pool, and the out-of-fold NLL of the pairs that were compared.
     model_ : FittedForest
@@ -50,7 +46,7 @@ class NestedDichotomyEnsemble(EnsembleParameters, DichotomyEstimator):
     external_calibrator_ : MulticlassCalibrator or None
         The fitted calibrator of the pool; None without one, and where no row could be held out for it.
     learner_ : str
-        How the nodes were trained and, where it was by clones or an estimator was chosen, why.
+        Way in which the nodes were trained; for clones and chosen estimators, also the reason.
     estimator_ : scikit-learn classifier
         The estimator that was chosen; only where `estimator` names none.
     learner_nll_ : dict of str to float

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies.estimators.fitting import Fitting
 from dichotomies.estimators.top_classes import TopClasses
-from dichotomies.inference.conformal import GROUPS, SCORES, ConformalRows, Score
+from dichotomies.inference.conformal import GROUPS, SCORES, Score
 from dichotomies.training.plan import check_whole
 
 # searches and sets are imported where they are used: it takes long, and not every program asks for them
@@ -19,19 +20,12 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.inference.fitted import FittedForest
     from dichotomies.inference.tree_answers import TreeAnswers
     from dichotomies.inference.unions import UnionAnswers
 
 
-class PartialAnswers:
+class PartialAnswers(Fitting):
     """Mixin of the estimators: methods that answer with some classes, or with groups of them."""
-
-    classes_: LabelArray
-    model_: FittedForest
-    conformal_: ConformalRows
-    n_jobs: int | None
-    validated_rows: Any
 
     def predict_top_k(
         self,
@@ -48,7 +42,7 @@ class PartialAnswers:
         ----------
         X : array, CSR matrix or data frame of shape (n_rows, n_features)
         k : int, default=5
-            How many; all of them where there are fewer classes.
+            Number of classes; all of them if there are fewer.
         search : {"auto", "exact", "beam", "greedy"}, default="auto"
             "exact" looks only into nodes that can hold one of the `k` classes, and gives what sorting the
             whole distribution gives. "auto" does so where it takes less time, and otherwise computes the

@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.parallel import Context
 from dichotomies._common.validation import plain_labels, row_weights
+from dichotomies.estimators.fitting import Fitting
 from dichotomies.rows import Rows
 from dichotomies.training.drift import Drift
 
@@ -20,11 +19,7 @@ from dichotomies.training.drift import Drift
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dichotomies._common.typing import LabelArray, Matrix
-    from dichotomies.inference.fitted import FittedForest
-    from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
-    from dichotomies.training.external import Calibration
-    from dichotomies.training.kept_rows import KeptRows
+    from dichotomies._common.typing import Matrix
     from dichotomies.training.partial_fitting import Learned
     from dichotomies.training.plan import Plan
     from dichotomies.training.train import Trained
@@ -43,7 +38,7 @@ def _is_naive_bayes(self: Any) -> bool:
     return True
 
 
-class Updates:
+class Updates(Fitting):
     """Mixin of the estimators: methods that change a fitted model without fitting it anew.
 
     Attributes
@@ -55,27 +50,6 @@ class Updates:
     drift_ : Drift
         Changes since the fit.
     """
-
-    classes_: LabelArray
-    n_features_in_: int
-    model_: FittedForest
-    calibration_: Calibration
-    kept_rows_: KeptRows
-    class_count_: Any
-    statistics_: ClassStatistics
-    drift_: Drift
-    random_state: Any
-    n_jobs: int | None
-    verbose: bool | int
-    validated_rows: Any
-    _nodes_get_weight: Any
-    _whole: Any
-    _plan_as_fitted: Any
-    _planned: Any
-    _validated: Any
-    _forget_fit: Any
-    learner_: str
-    structure_: str | None
 
     def update(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Add rows, of known classes and of new ones; only nodes above these classes are trained.
@@ -209,21 +183,16 @@ class Updates:
 
     def _take_batch(self, trained: Trained, before: Learned | None, n_rows: int) -> None:
         """Replace what was fitted by the model of one more batch."""
-        n_nodes = trained.model.forest.n_different
-        if before is None:
-            self.drift_ = Drift(0, n_rows, 0, 0, 0, np.zeros(n_nodes, dtype=bool))
-        else:
+        drift = None
+        if before is not None:
             n_more = trained.model.n_classes - before.model.n_classes
             counts = {"n_rows": n_rows, "n_added": max(0, n_more), "n_forgotten": max(0, -n_more)}
-            self.drift_ = self._drifted(np.full(n_nodes, -1), **counts)
-        self.model_, self.calibration_, conformal, kept = trained
-        assert kept is not None
-        self.kept_rows_ = kept
+            drift = self._drifted(np.full(trained.model.forest.n_different, -1), **counts)
+        self._forget_rows_of_sets()
+        self._take_trained(trained, n_rows)
+        self.drift_ = drift or self.drift_
         self.classes_, self.structure_ = self.model_.tree.classes, None
         self.class_count_ = self.statistics_.class_size
-        self._forget_rows_of_sets()
-        if conformal is not None:
-            self.conformal_ = conformal
 
     def _plan_of_update(self) -> Plan:
         check_is_fitted(self)
@@ -251,9 +220,6 @@ class Updates:
         weight = None if sample_weight is None else row_weights(sample_weight, X.shape[0])
         weight = weight if self._nodes_get_weight(weight) else None
         return Rows(X, np.searchsorted(classes, labels), classes, weight)
-
-    def _context(self) -> Context:
-        return Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
 
     def _take(self, updated: Updated, *, before: float | None = None, **counts: int) -> None:
         """Replace what was fitted."""

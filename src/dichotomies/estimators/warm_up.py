@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -10,15 +11,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
 
 from dichotomies._kernels.compile import compiling_always
-from dichotomies._kernels.dispatch import compilations
+from dichotomies._kernels.dispatch import Compilation, compilations
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.estimators.classifier import NestedDichotomyClassifier
 from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dichotomies._kernels.dispatch import Compilation
 
 #: Estimators to train for each learner; logistic regression to the last digits takes another solver.
 LEARNERS: dict[str, list[Any]] = {

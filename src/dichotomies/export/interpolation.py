@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.export.graph import Graph
+from dichotomies._common.typing import FloatArray
+from dichotomies.export.graph import Graph
 
 #: Ascending knots, and the coefficients of the polynomial that begins at each, the constant first.
 Pieces = tuple["FloatArray", "FloatArray"]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies.export.calibrators import calibrated
 from dichotomies.export.graph import Graph
 from dichotomies.export.scorers import log_odds
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies.inference.fitted import FittedForest
-    from dichotomies.tree import ClassTree
+from dichotomies.inference.fitted import FittedForest
+from dichotomies.tree import ClassTree
 
 
 def to_onnx(clf: Any, *, dtype: npt.DTypeLike = np.float64) -> Any:

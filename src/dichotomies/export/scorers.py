@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dichotomies._kernels.score_maps import AFFINE, BETA, CUBIC, LINEAR, LINES, QUADRATIC, STEPS
+from dichotomies.calibrators.binary import ScoreMaps
 from dichotomies.export.graph import Graph
 from dichotomies.export.interpolation import Pieces, cubics, lines, piecewise
 from dichotomies.export.trees import boosted_log_odds
@@ -17,11 +19,6 @@ from dichotomies.learners.logistic.tuned import TunedScorer
 from dichotomies.learners.naive_bayes.gaussian import GaussianNodes
 from dichotomies.learners.naive_bayes.learner import Binarised
 from dichotomies.learners.weights import DenseWeights, SparseWeights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dichotomies.calibrators.binary import ScoreMaps
 
 
 @singledispatch

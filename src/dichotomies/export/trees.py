@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT
-
-if TYPE_CHECKING:
-    from dichotomies.export.graph import Graph
-    from dichotomies.learners.boosting.trees import BoostedTrees
+from dichotomies.export.graph import Graph
+from dichotomies.learners.boosting.trees import BoostedTrees
 
 
 def boosted_log_odds(trees: BoostedTrees, graph: Graph, X: str) -> str:

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import canonical, is_small
 from dichotomies._kernels.score_maps import FARTHEST
-from dichotomies._kernels.search.best_first import best_first, empty_heap
-from dichotomies._kernels.search.node_scores import SparseNodes, empty_room
-from dichotomies._kernels.search.paths import along_paths
+from dichotomies._kernels.search.best_first import Ranking, best_first, empty_heap
+from dichotomies._kernels.search.node_scores import Room, SparseNodes, empty_room
+from dichotomies._kernels.search.paths import Paths, along_paths
 from dichotomies._kernels.search.sparse import best_first_sparse
 from dichotomies._kernels.search.visits import Maps, SearchedTree, none_reached
 from dichotomies.calibrators.binary import ScoreMaps
 from dichotomies.inference.scorers import CalibratedScorer
 from dichotomies.learners.weights import SparseWeights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
-    from dichotomies._kernels.search.best_first import Ranking
-    from dichotomies._kernels.search.node_scores import Room
-    from dichotomies._kernels.search.paths import Paths
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 
 def is_compiled(scorer: Any) -> bool:
@@ -99,7 +93,7 @@ class CompiledSearch:
             return empty_room(0, 0)
         _, indices, indptr = rows
         n_entries = self._n_entries[indices]
-        if len(indptr) == 2:  # a service's request
+        if len(indptr) == 2:  # one request
             return empty_room(len(self.tree.left), int(n_entries.sum()))
         total = np.concatenate([[0], np.cumsum(n_entries)])
         return empty_room(len(self.tree.left), int(np.diff(total[indptr]).max(initial=0)))

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies._kernels.composition import implied_log_odds
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Part
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 
 
 @savable(

@@ -8,15 +8,12 @@ n scores of true classes holds the true class with at least that probability, wh
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Optional
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
 
 #: Quantiles of a class's scores by which classes are clustered (Ding et al. 2023).
 _QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dichotomies._common.array_api import like, log_softmax
 from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._common.validation import to_host
+from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import CalibratedScorer, JoinedScorer
+from dichotomies.learners import Scorer
 from dichotomies.learners.weights import DenseWeights
-
-if TYPE_CHECKING:
-    from dichotomies.inference.fitted import FittedForest
-    from dichotomies.learners import Scorer
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 #: Bytes of log-odds held at a time.
 _CHUNK_BYTES = 2**30

@@ -10,21 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 
+from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.search.candidates import find_candidates
-from dichotomies.calibrators.multiclass import LOWEST
+from dichotomies.calibrators.multiclass import LOWEST, MulticlassCalibrator
 from dichotomies.inference.scorers import some_nodes
 from dichotomies.inference.search import Certified, Found, Search, TreeSearch
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
-    from dichotomies.calibrators.multiclass import MulticlassCalibrator
-    from dichotomies.tree.forest import Forest
+from dichotomies.tree.forest import Forest
 
 #: Classes that every tree names at first, beyond those asked for, and how many times more in each round.
 _MORE, _GROWTH = 3, 4

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
+from dichotomies._common.typing import FloatArray
 
 
 class GeometricPool:
     """The normalised geometric mean: the mean of log-probabilities, up to a constant per row.
 
-    A member that holds a class for impossible is heard. Members that err differently cancel.
+    A class that one member holds to be impossible is improbable in the pool; independent errors cancel.
 
     Examples
     --------

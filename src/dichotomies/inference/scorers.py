@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import log_expit
 
+from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies.calibrators.binary import ScoreMaps
+from dichotomies.learners import Scorer
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Each, Part, check_value, expect
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
-    from dichotomies.learners import Scorer
-
-
-#: What more extreme log-odds are read as where nodes are calibrated. Naive Bayes can answer with log-odds of
-#: a billion; a slope fitted to those would leave nothing of the differences that matter.
+#: Bound that log-odds are clipped to where nodes are calibrated. Naive Bayes can answer with log-odds of a
+#: billion; a slope fitted to those would hide the differences that matter.
 MOST_LOG_ODDS = 200.0
 
 
@@ -75,14 +71,14 @@ class AveragedScorer:
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of the mean probability of going left for each row at each node."""
-        return _averaged(member.log_odds(X) for member in self.members)
+        return averaged(member.log_odds(X) for member in self.members)
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of the mean probability of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
-        return _averaged(member.pair_log_odds(X, rows, nodes) for member in self.members)
+        return averaged(member.pair_log_odds(X, rows, nodes) for member in self.members)
 
 
-def _averaged(members: Iterator[FloatArray]) -> FloatArray:
+def averaged(members: Iterator[FloatArray]) -> FloatArray:
     """Log-odds of the mean probability, from each member's log-odds."""
     scores = next(members)
     left, right = log_expit(scores), log_expit(-scores)
@@ -101,7 +97,7 @@ class JoinedScorer:
     ----------
     parts : sequence of Scorer
     sizes : sequence of int
-        How many nodes each has.
+        Number of nodes of each.
     """
 
     parts: Sequence[Scorer]

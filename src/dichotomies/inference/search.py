@@ -11,22 +11,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import log_expit, logsumexp
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies._kernels.search.best_first import Ranking
 from dichotomies._kernels.search.paths import Paths
-from dichotomies.calibrators.multiclass import LOWEST
+from dichotomies.calibrators.multiclass import LOWEST, MulticlassCalibrator
 from dichotomies.inference.compiled_search import CompiledSearch, compiled_way, is_compiled
 from dichotomies.inference.frontier import Frontier
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-    from dichotomies.calibrators.multiclass import MulticlassCalibrator
-    from dichotomies.learners import Scorer
-    from dichotomies.tree import ClassTree
+from dichotomies.learners import Scorer
+from dichotomies.tree import ClassTree
 
 #: Time of a visit in units of a node's part in evaluating all of them, see benchmarks/search.py: of a row in
 #: compiled code, with sparse and with dense weights, and of a wave. Dense nodes are mostly naive Bayes, whose

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies.inference.answers import above
-from dichotomies.inference.conformal import ConformalRows, row_share
+from dichotomies.inference.conformal import ConformalRows, Score, row_share
+from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.tree_answers import TreeAnswers, descend, first_without, node_masses
 from dichotomies.inference.unions import wrong_unions
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
-    from dichotomies.inference.conformal import Score
-    from dichotomies.inference.fitted import FittedForest
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 
 def conformal_rows(

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray
-    from dichotomies.tree import ClassTree
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray
+from dichotomies.tree import ClassTree
 
 #: Characters that separate the levels of hierarchical labels.
 _SEPARATORS = "/>|.:"
 
 
 @dataclass(frozen=True, eq=False)
-class TreeAnswers:
+class GroupAnswers:
+    """Base class: one or several groups of classes for each row, as ranges of leaf positions of a tree."""
+
+    tree: ClassTree
+    start: IntArray
+    stop: IntArray
+    proba: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def _leaf_of(self, y: LabelArray) -> IntArray:
+        """Leaf position of each label; -1 for labels that are no classes of the tree."""
+        code = np.minimum(np.searchsorted(self.tree.classes, y), self.tree.n_classes - 1)
+        return np.where(self.tree.classes[code] == y, self.tree.leaf_position[code], -1)
+
+
+class TreeAnswers(GroupAnswers):
     """A group of classes for each row: those below a node of the tree, or one class.
 
     Attributes
@@ -29,14 +43,6 @@ class TreeAnswers:
     proba : ndarray of shape (n_rows,)
         Probability of the group.
     """
-
-    tree: ClassTree
-    start: IntArray
-    stop: IntArray
-    proba: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     @property
     def size(self) -> IntArray:
@@ -69,10 +75,8 @@ class TreeAnswers:
 
     def holds(self, y: LabelArray) -> BoolArray:
         """Mask of the rows whose label is in the answer."""
-        code = np.searchsorted(self.tree.classes, y)
-        known = self.tree.classes[np.minimum(code, self.tree.n_classes - 1)] == y
-        leaf = self.tree.leaf_position[np.minimum(code, self.tree.n_classes - 1)]
-        return np.asarray(known & (self.start <= leaf) & (leaf < self.stop))
+        leaf = self._leaf_of(y)
+        return np.asarray((self.start <= leaf) & (leaf < self.stop))
 
 
 def group_name(labels: Sequence[object]) -> str:

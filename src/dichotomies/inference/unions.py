@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
 from dichotomies._kernels.unions import Shape, last_without, smallest_unions
-from dichotomies.inference.tree_answers import group_name, node_masses
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.inference.fitted import FittedForest
-    from dichotomies.tree import ClassTree
+from dichotomies.inference.fitted import FittedForest
+from dichotomies.inference.tree_answers import GroupAnswers, group_name, node_masses
+from dichotomies.tree import ClassTree
 
 
-@dataclass(frozen=True, eq=False)
-class UnionAnswers:
+class UnionAnswers(GroupAnswers):
     """Some groups of classes for each row, each those below a node of the tree, or one class.
 
     Attributes
@@ -28,14 +22,6 @@ class UnionAnswers:
     proba : ndarray of shape (n_rows,)
         Probability of all groups of a row together.
     """
-
-    tree: ClassTree
-    start: IntArray
-    stop: IntArray
-    proba: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     @property
     def size(self) -> IntArray:
@@ -66,10 +52,8 @@ class UnionAnswers:
 
     def holds(self, y: LabelArray) -> BoolArray:
         """Mask of the rows whose label is in the answer."""
-        code = np.minimum(np.searchsorted(self.tree.classes, y), self.tree.n_classes - 1)
-        leaf = self.tree.leaf_position[code][:, None]
-        inside = ((self.start <= leaf) & (leaf < self.stop)).any(axis=1)
-        return np.asarray(inside & (self.tree.classes[code] == y))
+        leaf = self._leaf_of(y)[:, None]
+        return np.asarray(((self.start <= leaf) & (leaf < self.stop)).any(axis=1))
 
 
 def confident_unions(

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from dichotomies._common.parallel import even_batches, run
+from dichotomies._common.parallel import Context, even_batches, run
 from dichotomies._common.registry import Registry
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies.persistence import CATALOGUE, Parameters, savable
 from dichotomies.persistence.checks import Part, Such
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-    from dichotomies.rows import NodeTask
+from dichotomies.rows import NodeTask
 
 #: Estimators that would convert X to single precision themselves, again at every node; by name, because
 #: importing them takes a tenth of a second.

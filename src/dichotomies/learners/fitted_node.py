@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
+from dichotomies._common.typing import FloatArray, Matrix
 from dichotomies._kernels.log_odds import from_log_probabilities, from_probabilities
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import expect
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, Matrix
 
 #: Number of rows on which a decision function must agree with predict_proba to be taken as log-odds.
 _PROBE_ROWS = 16

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray
 from dichotomies.persistence import Estimator, savable
 from dichotomies.persistence.checks import Array, Each, Optional, Part, Such, expect
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray
 
 
 @savable(

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
 
-from dichotomies._common.parallel import even_batches
+from dichotomies._common.parallel import Context, even_batches
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, Wanted, takes_weight
 from dichotomies.learners.fitted_node import FittedNode
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-    from dichotomies.rows import NodeTask
-
+from dichotomies.rows import NodeTask
 
 #: Stands for no fold left out.
 _NONE = -1

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from dichotomies._common.chunks import LIMIT, rows_within
 from dichotomies._common.gathering import gather
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import csr_arrays, is_small
 from dichotomies._kernels.search.node_scores import DenseNodes, SparseNodes
 from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Offsets
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 #: A feature is common if it has entries at a fraction ``1 / _COMMON_PART`` of the nodes. Common features are
 #: stored densely, as many as fit into `_COMMON_BYTES`.

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dichotomies._common.array_api import like, own_entries
 from dichotomies._common.chunks import row_slices, rows_within
+from dichotomies._common.typing import IntArray
 from dichotomies._common.validation import to_host
 from dichotomies.metrics._input import check_proba
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import IntArray
 
 #: Bytes of probabilities reduced at a time.
 _BLOCK_BYTES = 2**29

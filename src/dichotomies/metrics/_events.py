@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._common.validation import row_weights
 from dichotomies.metrics import _input
 from dichotomies.metrics.binning import Bins, ClassBinsBuilder, binned, stacked
 from dichotomies.metrics.facts import RowFacts, ScoredEvents, probability_blocks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray
 
 KINDS = ("top-label", "top-k", "class-wise")
 
@@ -41,14 +37,7 @@ class EventQuery(NamedTuple):
         self._check_kind()
         if np.ndim(self.y_proba) == 1:
             return self._binary_events()
-        facts = RowFacts.from_predictions(
-            self.y_true,
-            self.y_proba,
-            labels=self.labels,
-            sample_weight=self.sample_weight,
-            top_k=(self.k,),
-        )
-        return facts.events(self.k if self.kind == "top-k" else None)
+        return self._facts(self.k).events(self.k if self.kind == "top-k" else None)
 
     def bins(self, n_bins: int, strategy: str) -> Bins:
         """Return the binned events, with a column per class for "class-wise"."""
@@ -82,17 +71,20 @@ class EventQuery(NamedTuple):
 
     def _checked_matrix(self) -> tuple[FloatArray, IntArray, FloatArray]:
         self._check_kind()
-        # the reduction also validates the rows, at no extra cost
-        facts = RowFacts.from_predictions(
-            self.y_true, self.y_proba, labels=self.labels, sample_weight=self.sample_weight, top_k=(1,)
-        )
+        facts = self._facts(1)  # also validates the rows, at no extra cost
         return _input.checked_matrix(self.y_proba), facts.codes, facts.weight
+
+    def _facts(self, k: int) -> RowFacts:
+        return RowFacts.from_predictions(
+            self.y_true, self.y_proba, labels=self.labels, sample_weight=self.sample_weight, top_k=(k,)
+        )
 
     def _check_kind(self) -> None:
         _input.check_k(self.k)
-        if self.kind is not None and self.kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {self.kind!r}.")
-        if self.kind is not None and np.ndim(self.y_proba) == 1:
+        if self.kind is None:
+            return
+        _input.check_choice("kind", self.kind, KINDS)
+        if np.ndim(self.y_proba) == 1:
             raise ValueError(
                 f"y_proba has one score per row, of one event; kind={self.kind!r} needs a column per class."
             )

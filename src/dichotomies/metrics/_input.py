@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray
 from dichotomies._common.validation import namespace, to_host
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray
 
 _SHOWN = 5
 
@@ -97,6 +93,12 @@ def class_codes(y_true: npt.ArrayLike, columns: npt.ArrayLike) -> IntArray:
         )
     result: IntArray = found[codes]
     return result
+
+
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Raise unless the value of a parameter is one of the `choices`."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
 
 
 def check_k(k: int) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.row_facts import add_to_bins
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies.metrics.facts import ScoredEvents
+from dichotomies.metrics._input import check_choice
+from dichotomies.metrics.facts import ScoredEvents
 
 STRATEGIES = ("uniform", "quantile")
 
@@ -97,8 +94,7 @@ def sums_by_index(index: IntArray, values: FloatArray, size: int) -> FloatArray:
 
 def binned(events: ScoredEvents, n_bins: int, strategy: str) -> Bins:
     """Bin events by equal width ("uniform") or equal mass ("quantile")."""
-    if strategy not in STRATEGIES:
-        raise ValueError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))}, got {strategy!r}.")
+    check_choice("strategy", strategy, STRATEGIES)
     score, happened, weight = events.score, events.happened, events.weight
     uniform = strategy == "uniform"
     edges = equal_width_edges(n_bins) if uniform else equal_mass_edges(score, weight, n_bins)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._common.validation import row_weights
 from dichotomies.metrics import _input
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray
 
 METHODS = ("percentile", "centred", "basic")
 
@@ -112,7 +108,15 @@ def resampled_weights(
         raise ValueError(f"n_resamples must be at least 1, got {n_resamples}.")
     weighed = np.flatnonzero(weight > 0)
     unit_of_row, n_units = _units(groups, weighed, len(weight))
-    return _draws(weight, weighed, unit_of_row, n_units, n_resamples, random_state)
+    rng = np.random.default_rng(random_state)
+
+    def draw() -> FloatArray:
+        times = np.bincount(rng.integers(n_units, size=n_units), minlength=n_units)
+        drawn = np.zeros_like(weight)
+        drawn[weighed] = weight[weighed] * times[unit_of_row]
+        return drawn
+
+    return (draw() for _ in range(n_resamples))
 
 
 def random_batches(
@@ -141,28 +145,11 @@ def _units(groups: npt.ArrayLike | None, weighed: IntArray, n_rows: int) -> tupl
     return unit_of_row, len(different)
 
 
-def _draws(
-    weight: FloatArray,
-    weighed: IntArray,
-    unit_of_row: IntArray,
-    n_units: int,
-    n_resamples: int,
-    random_state: int,
-) -> Iterator[FloatArray]:
-    rng = np.random.default_rng(random_state)
-    for _ in range(n_resamples):
-        times = np.bincount(rng.integers(n_units, size=n_units), minlength=n_units)
-        drawn = np.zeros_like(weight)
-        drawn[weighed] = weight[weighed] * times[unit_of_row]
-        yield drawn
-
-
 def interval_of(
     estimate: Any, resampled: FloatArray, confidence_level: float = 0.95, method: str = "percentile"
 ) -> Interval:
     """Return the interval from a metric's values over resamples, along the first axis."""
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
+    _input.check_choice("method", method, METHODS)
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must lie between 0 and 1, got {confidence_level}.")
     tail = (1 - confidence_level) / 2

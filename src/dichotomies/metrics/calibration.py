@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtr
 
+from dichotomies._common.typing import FloatArray
 from dichotomies.metrics._events import EventQuery
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.metrics.binning import Bins
+from dichotomies.metrics._input import check_choice
+from dichotomies.metrics.binning import Bins
 
 NORMS = ("l1", "l2")
 
@@ -95,22 +91,10 @@ def maximum_calibration_error(
 
     Parameters
     ----------
-    y_true : array of shape (n_rows,)
-        The true labels.
-    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
-        Class probabilities, or the probability of one event.
-    labels : array of shape (n_classes,), optional
-        The labels of the columns; by default the sorted labels that occur in `y_true`.
-    sample_weight : array of shape (n_rows,), optional
-        Weights of the rows.
+    y_true, y_proba, labels, sample_weight, k, n_bins, strategy
+        See `expected_calibration_error`.
     kind : {"top-label", "top-k", "class-wise"}, optional
         See `expected_calibration_error`; "class-wise" is the maximum over all classes.
-    k : int, default=5
-        Number of classes for "top-k".
-    n_bins : int, default=20
-        Number of bins.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or of equal mass.
 
     Returns
     -------
@@ -156,24 +140,14 @@ def debiased_calibration_error(
 
     Parameters
     ----------
-    y_true : array of shape (n_rows,)
-        The true labels.
-    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
-        Class probabilities, or the probability of one event.
-    labels : array of shape (n_classes,), optional
-        The labels of the columns; by default the sorted labels that occur in `y_true`.
+    y_true, y_proba, labels, k, n_bins, strategy
+        See `expected_calibration_error`.
     sample_weight : array of shape (n_rows,), optional
         Weights of the rows, interpreted as counts: weight 2 is equivalent to two copies of the row. Weights
         that sum to 1 would mean a single row in all: rescale them.
     kind : {"top-label", "top-k", "class-wise"}, optional
         See `expected_calibration_error`; "class-wise" is the mean over the classes ("l1"), or the root mean
         square ("l2").
-    k : int, default=5
-        Number of classes for "top-k".
-    n_bins : int, default=20
-        Number of bins.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or of equal mass.
     norm : {"l1", "l2"}, default="l1"
         Expected (absolute) error, or root mean squared error.
 
@@ -200,8 +174,7 @@ def debiased_calibration_error(
     >>> round(debiased_calibration_error(happened, score), 3)
     0.025
     """
-    if norm not in NORMS:
-        raise ValueError(f"norm must be one of {', '.join(map(repr, NORMS))}, got {norm!r}.")
+    check_choice("norm", norm, NORMS)
     bins = EventQuery(y_true, y_proba, labels, sample_weight, kind, k).bins(n_bins, strategy)
     if norm == "l1":
         return float(np.mean(debiased_expected_error(bins)))

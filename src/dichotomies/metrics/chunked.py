@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
 
 from dichotomies._common.chunks import predictions, rows_within
+from dichotomies._common.typing import Matrix
 from dichotomies.metrics.evaluation import Evaluation
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import Matrix
 
 #: Bytes of class probabilities predicted at a time: enough for several of the classifier's own chunks.
 _CHUNK_BYTES = 128 * 2**20

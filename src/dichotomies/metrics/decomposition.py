@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import xlogy
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.isotonic import pool_ties, pool_violators
 from dichotomies.metrics._events import EventQuery
+from dichotomies.metrics._input import check_choice
 from dichotomies.metrics.binning import binned
-from dichotomies.metrics.facts import RowFacts
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.metrics.facts import ScoredEvents
+from dichotomies.metrics.facts import RowFacts, ScoredEvents
 
 LOSSES = ("nll", "brier")
 METHODS = ("isotonic", "binned")
@@ -88,14 +85,8 @@ def loss_decomposition(
 
     Parameters
     ----------
-    y_true : array of shape (n_rows,)
-        The true labels.
-    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
-        Class probabilities, or the probability of one event.
-    labels : array of shape (n_classes,), optional
-        The labels of the columns; by default the sorted labels that occur in `y_true`.
-    sample_weight : array of shape (n_rows,), optional
-        Weights of the rows.
+    y_true, y_proba, labels, sample_weight
+        See `expected_calibration_error`.
     loss : {"nll", "brier"}, default="nll"
         The loss: negative log-likelihood, or the squared distance (for one event, between 0 and 1).
     kind : {"top-label", "top-k", "class-wise"}, optional
@@ -138,8 +129,7 @@ def loss_decomposition(
     >>> round(calibration, 3), round(refinement, 3)  # 1 / 30 and 1 / 6 with very many rows
     (0.031, 0.164)
     """
-    if loss not in LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, got {loss!r}.")
+    check_choice("loss", loss, LOSSES)
     if recalibrated is not None:
         return _by_recalibration(y_true, (y_proba, recalibrated), labels, sample_weight, loss)
     query = EventQuery(y_true, y_proba, labels, sample_weight, kind, k)
@@ -156,8 +146,7 @@ def decomposed(
     strategy: str = "quantile",
 ) -> Decomposition:
     """Decompose the mean loss of one set of events."""
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
+    check_choice("method", method, METHODS)
     if method == "isotonic":
         positive, negative = _isotonic_groups(events)
     else:

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray, LabelArray
 from dichotomies._common.validation import row_weights
 from dichotomies.metrics import _input
-from dichotomies.metrics.binning import ClassBinsBuilder, binned
+from dichotomies.metrics.binning import Bins, ClassBinsBuilder, binned
 from dichotomies.metrics.bootstrap import Interval, interval_of, random_batches, resampled_weights
 from dichotomies.metrics.calibration import expected_error
 from dichotomies.metrics.facts import RowFacts, probability_blocks, reduced_block
 from dichotomies.metrics.reliability import ReliabilityCurve, curve_of
 from dichotomies.metrics.summary import range_of, row_metrics, titles_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, LabelArray
-    from dichotomies.metrics.binning import Bins
 
 #: Number of batches of rows that are resampled in place of rows for the class-wise error.
 _BATCHES = 20

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dichotomies._common.chunks import row_slices, rows_within
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._common.validation import namespace, row_weights, to_host
 from dichotomies._kernels.row_facts import reduce_rows
 from dichotomies.metrics import _input
 from dichotomies.metrics._device import device_facts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 
 #: Bytes of probabilities reduced at a time, small enough for a core's cache.
 _BLOCK_BYTES = 512 * 2**10
@@ -165,13 +161,9 @@ class RowFacts:
         happened, weight = (self.rank < (k or 1))[weighed], self.weight[weighed]
         if k is None:
             return ScoredEvents(self.confidence[weighed], happened, weight, self.log_complement[weighed])
-        return ScoredEvents(self._top_k_confidence_at(k)[weighed], happened, weight)
-
-    def _top_k_confidence_at(self, k: int) -> FloatArray:
         if k not in self.top_k:
             raise ValueError(f"The RowFacts were computed for top_k={self.top_k}, not for k={k}.")
-        column: FloatArray = self.top_k_confidence[:, self.top_k.index(k)]
-        return column
+        return ScoredEvents(self.top_k_confidence[weighed, self.top_k.index(k)], happened, weight)
 
 
 class Block(NamedTuple):

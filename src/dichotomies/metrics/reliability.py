@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import betaincinv, ndtri
 
+from dichotomies._common.typing import FloatArray
 from dichotomies.metrics._events import EventQuery
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.metrics.binning import Bins
+from dichotomies.metrics._input import check_choice
+from dichotomies.metrics.binning import Bins
 
 INTERVALS = ("wilson", "clopper-pearson")
 
@@ -72,21 +69,13 @@ def reliability_curve(
 
     Parameters
     ----------
-    y_true : array of shape (n_rows,)
-        The true labels.
-    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
-        Class probabilities, or the probability of one event.
-    labels : array of shape (n_classes,), optional
-        The labels of the columns; by default the sorted labels that occur in `y_true`.
+    y_true, y_proba, labels, k, n_bins
+        See `expected_calibration_error`.
     sample_weight : array of shape (n_rows,), optional
         Weights of the rows, interpreted as counts by the intervals.
     kind : {"top-label", "top-k", "class-wise"}, optional
         See `expected_calibration_error`; "class-wise" pools the classes: every entry of the matrix is one
         score. Its intervals treat the entries of a row as independent.
-    k : int, default=5
-        Number of classes for "top-k".
-    n_bins : int, default=20
-        Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width, or of equal mass. "class-wise" supports equal width only.
     interval : {"wilson", "clopper-pearson"}, default="wilson"
@@ -123,8 +112,7 @@ def pooled(bins: Bins) -> Bins:
 
 def curve_of(bins: Bins, interval: str = "wilson", confidence_level: float = 0.95) -> ReliabilityCurve:
     """Return the reliability curve of one set of bins."""
-    if interval not in INTERVALS:
-        raise ValueError(f"interval must be one of {', '.join(map(repr, INTERVALS))}, got {interval!r}.")
+    check_choice("interval", interval, INTERVALS)
     happened, count = _countable(bins.outcome, bins.weight, confidence_level)
     bounds = wilson_interval if interval == "wilson" else clopper_pearson_interval
     lower, upper = bounds(happened, count, confidence_level)

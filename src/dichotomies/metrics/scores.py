@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
 from dichotomies.metrics import _input
 from dichotomies.metrics.facts import RowFacts
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def negative_log_likelihood(
@@ -78,14 +74,8 @@ def brier_score(
 
     Parameters
     ----------
-    y_true : array of shape (n_rows,)
-        The true labels.
-    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
-        Class probabilities, or the probability of the second of two classes.
-    labels : array of shape (n_classes,), optional
-        The labels of the columns; by default the sorted labels that occur in `y_true`.
-    sample_weight : array of shape (n_rows,), optional
-        Weights of the rows.
+    y_true, y_proba, labels, sample_weight
+        See `negative_log_likelihood`.
     scale_by_half : bool, default=False
         Halve the score, so that it lies between 0 and 1.
 
@@ -117,14 +107,8 @@ def accuracy(
 
     Parameters
     ----------
-    y_true : array of shape (n_rows,)
-        The true labels.
-    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
-        Class probabilities, or the probability of the second of two classes.
-    labels : array of shape (n_classes,), optional
-        The labels of the columns; by default the sorted labels that occur in `y_true`.
-    sample_weight : array of shape (n_rows,), optional
-        Weights of the rows.
+    y_true, y_proba, labels, sample_weight
+        See `negative_log_likelihood`.
 
     Returns
     -------
@@ -153,14 +137,8 @@ def top_k_accuracy(
 
     Parameters
     ----------
-    y_true : array of shape (n_rows,)
-        The true labels.
-    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
-        Class probabilities, or the probability of the second of two classes.
-    labels : array of shape (n_classes,), optional
-        The labels of the columns; by default the sorted labels that occur in `y_true`.
-    sample_weight : array of shape (n_rows,), optional
-        Weights of the rows.
+    y_true, y_proba, labels, sample_weight
+        See `negative_log_likelihood`.
     k : int, default=5
         Number of classes.
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray
 from dichotomies.metrics._events import EventQuery
 from dichotomies.metrics.binning import sums_by_index
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.metrics.facts import ScoredEvents
+from dichotomies.metrics.facts import ScoredEvents
 
 # The discretisation of the authors' package `relplot`, so that the values agree.
 _SMALLEST_BANDWIDTH = 0.001
@@ -40,18 +35,10 @@ def smooth_calibration_error(
 
     Parameters
     ----------
-    y_true : array of shape (n_rows,)
-        The true labels.
-    y_proba : array of shape (n_rows, n_classes) or (n_rows,)
-        Class probabilities, or the probability of one event.
-    labels : array of shape (n_classes,), optional
-        The labels of the columns; by default the sorted labels that occur in `y_true`.
-    sample_weight : array of shape (n_rows,), optional
-        Weights of the rows.
+    y_true, y_proba, labels, sample_weight, k
+        See `expected_calibration_error`.
     kind : {"top-label", "top-k", "class-wise"}, optional
         See `expected_calibration_error`.
-    k : int, default=5
-        Number of classes for "top-k".
     bandwidth : float, optional
         Fixed standard deviation of the kernel.
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dichotomies.metrics.binning import binned
 from dichotomies.metrics.calibration import debiased_expected_error, expected_error, maximum_error
 from dichotomies.metrics.decomposition import decomposed
+from dichotomies.metrics.facts import RowFacts
 from dichotomies.metrics.scores import nll_of
 from dichotomies.metrics.smooth import smooth_error
-
-if TYPE_CHECKING:
-    from dichotomies.metrics.facts import RowFacts
 
 #: Titles of the metrics by name; {k} is expanded for every k of `top_k`.
 TITLES = {

@@ -6,15 +6,13 @@ of a file.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from dichotomies.persistence.checks import declares
 from dichotomies.persistence.errors import ModelFileError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 C = TypeVar("C", bound=type)
 

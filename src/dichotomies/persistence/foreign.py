@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
@@ -15,11 +17,6 @@ from sklearn.pipeline import Pipeline
 from dichotomies.persistence.catalogue import Parameters, savable
 from dichotomies.persistence.checks import expect
 from dichotomies.persistence.errors import ModelFileError, extra
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
 
 #: Modules of estimators that predict in native code, which arrays that do not fit together can crash.
 _NATIVE = ("sklearn.svm.", "sklearn.tree.", "sklearn.ensemble.", "sklearn.neighbors.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -12,10 +14,6 @@ from dichotomies.persistence.catalogue import CATALOGUE
 from dichotomies.persistence.checks import expect
 from dichotomies.persistence.codec import Decoder, Encoder
 from dichotomies.persistence.errors import InconsistentModelError, MissingExtraError, ModelFileError
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:

@@ -1,8 +1,7 @@
 """Plots of diagnostics, as Display classes in the style of scikit-learn; they need matplotlib."""
 
 from dichotomies.plots.classes import ClassCalibrationDisplay
-from dichotomies.plots.depth_calibration import DepthCalibrationDisplay
-from dichotomies.plots.depth_reliability import DepthReliabilityDisplay
+from dichotomies.plots.depth import DepthCalibrationDisplay, DepthReliabilityDisplay
 from dichotomies.plots.ledger import LedgerDisplay
 from dichotomies.plots.reliability import ReliabilityDisplay
 

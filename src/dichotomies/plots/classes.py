@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import Matrix
+from dichotomies.diagnostics import DiagnosticTable
 from dichotomies.diagnostics.classes import ClassCalibration, class_calibration, from_predictions
 from dichotomies.diagnostics.probabilities import Predictions
 from dichotomies.plots import style
 from dichotomies.plots.small_axes import scaled_text
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import Matrix
-    from dichotomies.diagnostics import DiagnosticTable
 
 _LABEL_LENGTH = 28
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies.diagnostics import Ledger
 from dichotomies.metrics.binning import sums_by_index
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.diagnostics import Ledger
 
 #: Share of the rows below which nodes at the same depth are merged with their neighbours.
 NARROW = 1 / 250

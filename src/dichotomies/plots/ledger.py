@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray, Matrix
 from dichotomies.diagnostics.ledger import Ledger, ledger
+from dichotomies.metrics._input import check_choice
 from dichotomies.plots import style
 from dichotomies.plots.icicle import Cells, cells_of, leaf_edges
 from dichotomies.plots.small_axes import scaled_text
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, Matrix
 
 #: Quantities that colours can show, with the label of the colour bar; all per row that reaches the node.
 _COLOURS = {
@@ -134,8 +132,7 @@ class LedgerDisplay:
         return self
 
     def _amounts(self, colour: str) -> FloatArray:
-        if colour not in _COLOURS:
-            raise ValueError(f"colour must be one of {', '.join(map(repr, _COLOURS))}, got {colour!r}.")
+        check_choice("colour", colour, _COLOURS)
         amounts: FloatArray | None = getattr(self.ledger, colour)
         if amounts is None:
             raise ValueError("There is no internal gain to show: the classifier has no internal calibration.")

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import Matrix
 from dichotomies.diagnostics.probabilities import Predictions
 from dichotomies.diagnostics.reliability import Reliability, reliability
 from dichotomies.plots import style
 from dichotomies.plots.small_axes import scaled_text
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import Matrix
 
 
 class ReliabilityDisplay:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dichotomies.plots.style import font_size, matplotlib
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: Share of a figure that axes usually take; half of the rest is around them.
 _USUAL_SHARE, _MARGIN = 0.77, 0.14

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray
 from dichotomies.report.data import numbers
+from dichotomies.report.measurements import Measurements
 from dichotomies.report.summary import interval
 from dichotomies.report.words import count, percent, percents
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.report.measurements import Measurements
 
 #: Confidences of the table.
 _SHOWN = np.array([0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99])

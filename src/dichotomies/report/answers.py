@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, LabelArray, Matrix
 from dichotomies.diagnostics.evaluated_model import tree_classifier
 from dichotomies.report.words import percent
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, LabelArray, Matrix
 
 _CONFIDENCES, _COVERAGES = (0.5, 0.8, 0.9, 0.95), (0.8, 0.9, 0.95)
 

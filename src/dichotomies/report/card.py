@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sklearn.pipeline import Pipeline
 
 from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
+from dichotomies.report.measurements import Measurements
 from dichotomies.report.words import count, name_of, plural
-
-if TYPE_CHECKING:
-    from dichotomies.report.measurements import Measurements
 
 _PACKAGES = ("dichotomies", "numpy", "scipy", "scikit-learn")
 

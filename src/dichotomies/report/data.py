@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray
+from dichotomies.diagnostics import CutStage, Reliability
+from dichotomies.report.measurements import Measurements
 from dichotomies.report.words import name_of
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.diagnostics import CutStage, Reliability
-    from dichotomies.report.measurements import Measurements
 
 _DIGITS = 4
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import betainc
 
+from dichotomies._common.typing import BoolArray, FloatArray
+from dichotomies.diagnostics.classes import ClassCalibration
+from dichotomies.report.measurements import Measurements
 from dichotomies.report.words import count, example_text, name_of, percent, percents, plural
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import BoolArray, FloatArray
-    from dichotomies.diagnostics.classes import ClassCalibration
-    from dichotomies.report.measurements import Measurements
 
 _LINES = 20
 
@@ -66,7 +63,7 @@ def _beyond_chance(measured: Measurements) -> BoolArray:
 def _binomial_p(found: ClassCalibration) -> FloatArray:
     """Probability of as many right predictions or fewer, or of as many or more, whichever is less, doubled.
 
-    Of the mean confidence; confidences that differ from row to row make extremes rarer still.
+    Computed for the mean confidence; confidences that differ between rows make extremes rarer still.
     """
     n, p = found.answered, np.nan_to_num(found.confidence)
     right = n * np.nan_to_num(found.precision)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from dichotomies.diagnostics import class_calibration, confused_pairs, depth_cuts, ledger
-from dichotomies.metrics import evaluate
+from dichotomies._common.typing import FloatArray, Matrix
+from dichotomies.diagnostics import (
+    ClassCalibration,
+    ConfusedPairs,
+    DepthCuts,
+    Ledger,
+    class_calibration,
+    confused_pairs,
+    depth_cuts,
+    ledger,
+)
+from dichotomies.metrics import Evaluation, RowFacts, evaluate
 from dichotomies.metrics.binning import sums_by_index
-from dichotomies.report.answers import measure_answers
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, Matrix
-    from dichotomies.diagnostics import ClassCalibration, ConfusedPairs, DepthCuts, Ledger
-    from dichotomies.metrics import Evaluation, RowFacts
-    from dichotomies.report.answers import Answers
-    from dichotomies.tree import ClassTree
+from dichotomies.report.answers import Answers, measure_answers
+from dichotomies.tree import ClassTree
 
 _PAIRS = 20
 

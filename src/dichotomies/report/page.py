@@ -6,16 +6,14 @@ import base64
 import hashlib
 import html
 import json
+import os
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module, resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dichotomies._common.atomic_files import replaced_when_done
-
-if TYPE_CHECKING:
-    import os
 
 #: Concatenated to one script in this order; each uses definitions of those before it.
 _SCRIPTS = ("common.js", "reliability.js", "acceptance.js", "tree.js", "search.js", "scrolling.js")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dichotomies.metrics.binning import bin_of, bin_sums
 from dichotomies.metrics.reliability import wilson_interval
+from dichotomies.report.measurements import Measurements
 from dichotomies.report.words import count, name_of, percent, percents, plural
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from dichotomies.report.measurements import Measurements
 
 #: Borders of the confidence bands: the band 80 % covers 75 % to 85 %.
 _BORDERS = np.array([0.0, 0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95, 1.0])

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.rows.rows import Rows
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
+from dichotomies.rows.rows import Rows
 
 #: Number of features beyond which their scatter is not summed; trees then need only the means of the classes.
 _MANY_FEATURES = 512
@@ -78,18 +76,13 @@ class RowCounts:
     def _of_batch(cls, rows: Rows) -> RowCounts:
         is_sparse = not isinstance(rows.X, np.ndarray)
         n_values = np.diff(rows.X.indptr) if is_sparse else np.zeros(len(rows), dtype=np.intp)
-        offsets = np.concatenate([[0], np.cumsum(rows.class_size)])
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
-        total = (
-            csr_array((weight[rows.by_class], rows.by_class, offsets), shape=(rows.n_classes, len(rows)))
-            @ rows.X
-        )
         return cls(
             rows.classes,
             rows.class_size,
             np.bincount(rows.codes, n_values, rows.n_classes).astype(np.intp),
             None if rows.weight is None else rows.class_weight,
-            total,
+            rows.class_indicator() @ rows.X,
             _scatter(rows.X, weight),
             rows.X.dtype,
         )
@@ -102,9 +95,8 @@ class RowCounts:
     @property
     def mean(self) -> FloatArray:
         """Mean of each feature over all rows."""
-        return np.asarray(self.totals.sum(axis=0), dtype=np.float64) / max(
-            self.total_weight, np.finfo(float).tiny
-        )
+        total = np.asarray(self.totals.sum(axis=0), dtype=np.float64)
+        return total / max(self.total_weight, np.finfo(float).tiny)
 
     def plus(self, other: RowCounts) -> RowCounts:
         """Counts of both sets of rows."""

@@ -161,6 +161,12 @@ class Rows:
         """Total weight of the rows of each class."""
         return np.bincount(self.codes, self.weight, self.n_classes).astype(np.float64)
 
+    def class_indicator(self) -> Any:
+        """Matrix (n_classes, n_rows) of weights whose product with features sums the rows of each class."""
+        weight = np.ones(len(self)) if self.weight is None else self.weight[self.by_class]
+        offsets = np.concatenate([[0], np.cumsum(self.class_size)])
+        return csr_array((weight, self.by_class, offsets), shape=(self.n_classes, len(self)))
+
     @cached_property
     def class_order(self) -> IntArray:
         """Class codes in an order given by the rows: by decreasing weight, then by first occurrence.

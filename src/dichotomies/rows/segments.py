@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._common.validation import LEAST_WEIGHT, MOST_ROWS, bounded_counts
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import FARTHEST, losses, segment_sums
 from dichotomies._kernels.sorting import sort_segments
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -77,6 +74,11 @@ class Segments:
     def longest(self) -> int:
         """Rows of the longest segment: at the nodes of a tree, all rows."""
         return int(np.diff(self.offsets).max(initial=0))
+
+    @property
+    def flat(self) -> tuple[FloatArray, BoolArray, FloatArray, IntArray]:
+        """Scores, targets, counts and offsets in the order that kernels take them."""
+        return self.scores, self.targets, self.counts, self.offsets
 
     @cached_property
     def row_weights(self) -> FloatArray:

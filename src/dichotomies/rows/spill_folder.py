@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from dichotomies.rows.row_counts import RowCounts
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _MANIFEST, _COUNTS = "manifest.json", "counts.npz"
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.structures.base import (
     STRUCTURES,
     GrowingTask,
@@ -14,14 +15,10 @@ from dichotomies.structures.base import (
     check_balance,
     highest_boundary,
     split_downwards,
-    split_within_bounds,
 )
 from dichotomies.structures.class_points import class_points
-from dichotomies.structures.two_means import split_in_half, two_means
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.tree import ClassTree
+from dichotomies.structures.two_means import split_by_two_means
+from dichotomies.tree import ClassTree
 
 Method = Literal["ward", "average", "single"]
 
@@ -57,19 +54,12 @@ class Agglomerative(Structure):
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
         classes = class_points(task, self.metric)
-        height_after = np.full(
-            task.rows.n_classes, np.nan
-        )  # merge height to the right of a class, by class code
+        height_after = np.full(task.rows.n_classes, np.nan)  # merge height to the right of each class
 
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
             balance = self._first_by_two_means(len(codes))
             if balance is not None:
-                preference = two_means(classes.points[codes])
-                return (
-                    split_in_half(codes)
-                    if preference is None
-                    else split_within_bounds(codes, preference, balance)
-                )
+                return split_by_two_means(codes, classes.points[codes], balance)
             if np.isnan(height_after[codes[:-1]]).any():
                 row, heights = dendrogram(classes.points[codes], self._method)
                 codes = codes[row]
@@ -88,11 +78,8 @@ class Ward(Agglomerative):
 
     Parameters
     ----------
-    balance : float, default=0.0
-        Each side of a node gets at least the share ``s = max(balance / 2, 0.05)`` of its classes; 1 halves
-        every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``.
-    metric : "auto", "raw", "within" or "cosine", default="auto"
-        Distance between centroids; see "2-means".
+    balance, metric
+        See "2-means".
 
     References
     ----------
@@ -120,11 +107,8 @@ class Average(Agglomerative):
 
     Parameters
     ----------
-    balance : float, default=0.0
-        Each side of a node gets at least the share ``s = max(balance / 2, 0.05)`` of its classes; 1 halves
-        every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``.
-    metric : "auto", "raw", "within" or "cosine", default="auto"
-        Distance between centroids; see "2-means".
+    balance, metric
+        See "2-means".
 
     References
     ----------
@@ -147,9 +131,9 @@ class Single(Agglomerative):
     """Single linkage of the class centroids: splits off outlying classes first, one at a time.
 
     Separating one class from the rest is easy for a linear classifier where separating many from many is
-    not, so with hundreds of classes these trees can have by far the lowest NLL of all structures. They are
-    also by far the most expensive to train, because the rows of the last classes are at nearly every node: a
-    leaf may be as deep as there are classes, and a quarter of that is common. Prediction costs the same as
+    not, so with hundreds of classes these trees can have a much lower NLL than those of all other structures.
+    They are also the most expensive to train, because the rows of the last classes are at nearly every node:
+    a leaf may be as deep as there are classes, and a quarter of that is common. Prediction costs the same as
     with any other tree. Naive Bayes does not benefit. Ties in merge height are split in the middle. The tree
     depends neither on the seed nor on the label names.
 

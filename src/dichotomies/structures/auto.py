@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import log2
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies.rows import Rows
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure
 from dichotomies.structures.two_means import TwoMeans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dichotomies.rows import Rows
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 #: Minimum number of classes for which deeper trees are compared with a shallow one.
 _MANY_CLASSES = 100

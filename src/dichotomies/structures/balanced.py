@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import IntArray
-    from dichotomies.tree import ClassTree
+from dichotomies._common.typing import IntArray
+from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards, split_in_half
+from dichotomies.tree import ClassTree
 
 
 @STRUCTURES.register("class-balanced")
@@ -31,13 +29,7 @@ class ClassBalanced(Structure):
     """
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
-        shuffled = rng.permutation(task.rows.class_order)
-
-        def split(codes: IntArray) -> tuple[IntArray, IntArray]:
-            half = len(codes) // 2
-            return codes[:half], codes[half:]
-
-        return split_downwards(task, split, shuffled)
+        return split_downwards(task, split_in_half, rng.permutation(task.rows.class_order))
 
 
 @STRUCTURES.register("data-balanced")

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from dichotomies._common.registry import Registry
+from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies._common.validation import check_indices
 from dichotomies.persistence import CATALOGUE, Estimator, savable
 from dichotomies.rows import Rows
 from dichotomies.tree import ClassTree
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
-
 
 #: Minimum share of a node's classes on either side for any `balance`; it rules out chains.
 _LEAST_SHARE = 0.05
@@ -206,6 +201,12 @@ def depth_bound(k: int, balance: float) -> int:
         k -= least_side(k, balance)
         depth += 1
     return depth
+
+
+def split_in_half(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the first half of the classes and the rest."""
+    middle = len(codes) // 2
+    return codes[:middle], codes[middle:]
 
 
 def split_within_bounds(codes: IntArray, preference: FloatArray, balance: float) -> tuple[IntArray, IntArray]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, resolve
+from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, TreeJudge, resolve
 from dichotomies.structures.quick import QuickJudge
 from dichotomies.structures.random_splits import RandomSplits, random_splits
-
-if TYPE_CHECKING:
-    from dichotomies.structures.base import TreeJudge
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 #: Relative differences in NLL below this are ties, and the first tree is kept: rounding must not decide.
 TOLERANCE = 1e-7

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, issparse
 
 from dichotomies._common.chunks import row_slices, rows_within
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.structures.base import GrowingTask
+from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies.structures.base import GrowingTask
 
 METRICS = ("auto", "raw", "within", "cosine")
 
@@ -161,9 +159,8 @@ class _Axes:
 def _whiten(placed: FloatArray, covariance: FloatArray) -> FloatArray:
     """Multiply points by the inverse square root of the ridge-regularised covariance."""
     size = np.trace(covariance) / max(len(covariance), 1)
-    if size <= 1e-12 * max(
-        float((placed**2).sum()), np.finfo(float).tiny
-    ):  # no within-class scatter: every class is a single point
+    largest = max(float((placed**2).sum()), np.finfo(float).tiny)
+    if size <= 1e-12 * largest:  # no within-class scatter: every class is a single point
         return placed
     variance, axes = np.linalg.eigh(covariance)
     whitened: FloatArray = placed @ (axes / np.sqrt(np.maximum(variance, 0.0) + _RIDGE * size))
@@ -235,19 +232,11 @@ def is_sparse(matrix: Any) -> bool:
 
 def class_sums(task: GrowingTask) -> ClassSums:
     """Compute the class means; sparse features never become a dense array of classes times features."""
-    total = task.rows.remember(CLASS_TOTALS, lambda: _indicator(task) @ task.features)
+    total = task.rows.remember(CLASS_TOTALS, lambda: task.rows.class_indicator() @ task.features)
     order = _order_by_content(total, task)
     total, weight = total[order], task.rows.class_weight[order]
     overall = total.sum(axis=0) / max(weight.sum(), np.finfo(float).tiny)
     return ClassSums(order, weight, _means(total, weight, np.asarray(overall)))
-
-
-def _indicator(task: GrowingTask) -> Any:
-    """Return the (k, n_rows) matrix of weights whose product with X sums the rows of each class."""
-    rows, by_class = task.rows, task.rows.by_class
-    weight = np.ones(len(rows)) if rows.weight is None else rows.weight[by_class]
-    offsets = np.concatenate([[0], np.cumsum(rows.class_size)])
-    return csr_array((weight, by_class, offsets), shape=(rows.n_classes, len(rows)))
 
 
 def _order_by_content(total: Any, task: GrowingTask) -> IntArray:

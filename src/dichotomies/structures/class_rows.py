@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-    from dichotomies.structures.base import GrowingTask
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
+from dichotomies.structures.base import GrowingTask
 
 
 class ClassRows:

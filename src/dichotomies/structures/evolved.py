@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from dichotomies.structures.base import (
     STRUCTURES,
@@ -16,11 +17,7 @@ from dichotomies.structures.base import (
 from dichotomies.structures.best_of import TOLERANCE, grow_by_rows, judge_of
 from dichotomies.structures.tree_edits import crossed, normal_form, regrafted, swapped
 from dichotomies.structures.two_means import TwoMeans
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 #: Consecutive proposals without a new tree after which the search ends.
 _MAX_FAILURES = 100

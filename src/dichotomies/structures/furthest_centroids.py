@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.structures.base import (
     STRUCTURES,
     GrowingTask,
     Structure,
     check_balance,
     split_downwards,
+    split_in_half,
     split_within_bounds,
 )
 from dichotomies.structures.class_points import class_points
-from dichotomies.structures.two_means import split_in_half
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 #: Maximum number of points for which all pairs are compared.
 _MAX_POINTS = 1_024
@@ -35,11 +33,8 @@ class FurthestCentroids(Structure):
 
     Parameters
     ----------
-    balance : float, default=0.0
-        Each side of a node gets at least the share ``s = max(balance / 2, 0.05)`` of its classes; 1 halves
-        every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``.
-    metric : "auto", "raw", "within" or "cosine", default="auto"
-        Distance between centroids; see "2-means".
+    balance, metric
+        See "2-means".
 
     References
     ----------

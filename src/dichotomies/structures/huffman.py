@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, check_balance, depth_bound
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 
 @STRUCTURES.register("huffman")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from dichotomies.structures.base import least_side
+from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies.structures.base import least_side, split_in_half
 from dichotomies.structures.class_points import is_sparse
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
 
 #: Weight of an edge added between every two classes, as a share of the mean edge; it connects the graph.
 _TELEPORT_SHARE = 0.01
@@ -40,7 +38,7 @@ def cut_in_two(codes: IntArray, similar: Any, balance: float) -> tuple[IntArray,
     m = len(codes)
     total = float(similar.sum())
     if total == 0.0:
-        return codes[: m // 2], codes[m // 2 :]
+        return split_in_half(codes)
     teleport = _TELEPORT_SHARE * total / m**2
     degree = np.asarray(similar.sum(axis=1)).ravel() + teleport * m
     position = _second_eigenvector(similar, degree, teleport) / np.sqrt(degree)

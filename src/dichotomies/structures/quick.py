@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
 
+from dichotomies._common.typing import BoolArray, FloatArray
+from dichotomies.structures.base import GrowingTask
 from dichotomies.structures.class_points import class_points
+from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import node_keys
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray
-    from dichotomies.structures.base import GrowingTask
-    from dichotomies.tree import ClassTree
 
 
 def split_losses(points: FloatArray, weight: FloatArray, is_left: BoolArray) -> FloatArray:

@@ -42,8 +42,7 @@ class RandomPair(Structure):
         Trained on the rows of the two classes; each other class goes to the side where most of its rows (by
         weight) are predicted. By default a class joins the nearer of the two centroids.
     balance : float, default=0.0
-        Each side of a node gets at least the share ``s = max(balance / 2, 0.05)`` of its classes; 1 halves
-        every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``.
+        See "2-means".
     metric : "auto", "raw", "within" or "cosine", default="auto"
         Distance between centroids, without an estimator; see "2-means".
 
@@ -86,8 +85,7 @@ class MultipleSubset(Structure):
         probabilities on those rows is chosen. By default candidates are scored by a linear discriminant on
         the class centroids, which needs no training.
     balance : float, default=0.0
-        Each side of a node gets at least the share ``s = max(balance / 2, 0.05)`` of its classes; 1 halves
-        every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``.
+        See "2-means".
 
     References
     ----------

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import IntArray
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, split_downwards
 from dichotomies.tree import ClassTree
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import IntArray
 
 
 @STRUCTURES.register("random")

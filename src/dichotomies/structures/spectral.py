@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, check_balance, split_downwards
 from dichotomies.structures.class_points import class_points, is_sparse
 from dichotomies.structures.normalised_cut import cut_in_two
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 #: Maximum number of classes at a node for which all pairs are compared.
 _FEW_CLASSES = 256
@@ -37,11 +35,8 @@ class Spectral(Structure):
         symmetrised, and its diagonal is ignored. By default similarities decrease with the distance of the
         class centroids, scaled by the distance to the seventh neighbour: between each class and its 15
         nearest at large nodes, and between all pairs at nodes of up to 256 classes.
-    balance : float, default=0.0
-        Each side of a node gets at least the share ``s = max(balance / 2, 0.05)`` of its classes; 1 halves
-        every node. No leaf is deeper than ``log(k) / -log(1 - s) + 1``.
-    metric : "auto", "raw", "within" or "cosine", default="auto"
-        Distance between centroids; see "2-means".
+    balance, metric
+        See "2-means".
 
     References
     ----------

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies.structures.base import (
     STRUCTURES,
     GrowingTask,
     Structure,
     check_balance,
     split_downwards,
+    split_in_half,
     split_within_bounds,
 )
 from dichotomies.structures.class_points import class_points
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies.tree import ClassTree
+from dichotomies.tree import ClassTree
 
 _MAX_STEPS = 50
 _POWER_STEPS = 12
@@ -70,12 +69,7 @@ class TwoMeans(Structure):
         classes = class_points(task, self.metric)
 
         def split(codes: IntArray) -> tuple[IntArray, IntArray]:
-            preference = two_means(classes.points[codes], self.n_init, rng)
-            return (
-                split_in_half(codes)
-                if preference is None
-                else split_within_bounds(codes, preference, balance)
-            )
+            return split_by_two_means(codes, classes.points[codes], balance, self.n_init, rng)
 
         return split_downwards(task, split, classes.order)
 
@@ -109,10 +103,12 @@ class BalancedTwoMeans(TwoMeans):
         super().__init__(balance, metric, n_init)
 
 
-def split_in_half(codes: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the first half and the rest, for classes with equal points."""
-    middle = len(codes) // 2
-    return codes[:middle], codes[middle:]
+def split_by_two_means(
+    codes: IntArray, points: FloatArray, balance: float, n_init: int = 1, rng: Any = None
+) -> tuple[IntArray, IntArray]:
+    """Split classes (m,) by 2-means on their points (m, r); classes with equal points are halved."""
+    preference = two_means(points, n_init, rng)
+    return split_in_half(codes) if preference is None else split_within_bounds(codes, preference, balance)
 
 
 def two_means(points: FloatArray, n_init: int = 1, rng: Any = None) -> FloatArray | None:

@@ -31,7 +31,7 @@ class TableFile(ABC):
     ----------
     path : Path
     dialect : Dialect, optional
-        How a text file is written; by default, CSV files show it themselves.
+        Delimiter, encoding and decimal mark of a text file; by default inferred from the file.
     """
 
     #: Name of the format in messages.

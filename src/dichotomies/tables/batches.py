@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
+from dichotomies.tables.base import TableFile
 from dichotomies.tables.errors import TableFileError, pyarrow
 from dichotomies.tables.model import TableModel
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from dichotomies.tables.base import TableFile
-    from dichotomies.tables.table import Columns
+from dichotomies.tables.table import Columns
 
 #: Rows of a batch, and rows from which it is found out how columns become features.
 _BATCH_ROWS, _FIRST_ROWS = 65_536, 100_000

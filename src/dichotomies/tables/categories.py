@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from dichotomies._common.typing import LabelArray, Matrix
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, expect
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import LabelArray, Matrix
 
 #: Categories with a feature of their own, the most frequent ones.
 MAX_CATEGORIES = 1000

@@ -9,8 +9,7 @@ import numpy as np
 
 from dichotomies._common.suggestions import did_you_mean
 from dichotomies.tables.errors import TableFileError, listing, pyarrow
-from dichotomies.tables.labels import text_or_integer
-from dichotomies.tables.table import MISSING, Table
+from dichotomies.tables.table import MISSING, Table, text_or_integer
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, LabelArray

@@ -115,7 +115,7 @@ def _completed(columns: Columns, found: list[Found], file: ColumnFile) -> Column
 
 
 def _native_role(kind: Any) -> tuple[str, str] | None:
-    """Return the role and remark of a Parquet type; None for words, which have to be looked at."""
+    """Return the role and remark of a Parquet type; None for words, whose values decide."""
     is_a = pyarrow().types
     numeric = (is_a.is_integer, is_a.is_floating, is_a.is_boolean, is_a.is_decimal)
     if any(check(kind) for check in numeric):
@@ -131,7 +131,7 @@ def _native_role(kind: Any) -> tuple[str, str] | None:
 
 
 def _seen(file: ColumnFile, names: list[str]) -> dict[str, _Seen]:
-    """Look at all values of some columns, as text."""
+    """Read all values of some columns, as text."""
     seen = {name: _Seen(decimal=file.decimal) for name in names}
     if names:
         string = pyarrow().string()
@@ -173,7 +173,7 @@ class _Seen:
     different: set[str] = field(default_factory=set)
 
     def add(self, column: Any) -> None:
-        """Look at some more values."""
+        """Take more values into account."""
         compute = pyarrow(".compute")
         self.rows += len(column)
         present = compute.is_in(column, pyarrow().array([None, *MISSING], pyarrow().string()))

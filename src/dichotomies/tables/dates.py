@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from dichotomies._common.typing import FloatArray, Matrix
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Such
 from dichotomies.tables.errors import TableFileError, pyarrow
 from dichotomies.tables.table import MISSING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import FloatArray, Matrix
 
 #: Ways of writing dates, by what users call them; ISO 8601 may have a time and a zone.
 FORMATS = {
@@ -83,7 +80,7 @@ class DateFeatures:
     column : str
         The name of the column.
     format : str
-        How dates are written, one of `FORMATS`.
+        Format of the dates, one of `FORMATS`.
     mean, scale : float
         Mean and standard deviation in seconds (since 1970) of the dates of the training rows.
 

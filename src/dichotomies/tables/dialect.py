@@ -6,17 +6,15 @@ import codecs
 import csv
 import gzip
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import StringIO, TextIOWrapper
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from dichotomies.tables.errors import TableFileError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: Bytes at the beginning of a file that its dialect is found in.
 _HEAD_BYTES = 2**20

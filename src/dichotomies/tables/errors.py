@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 _SHOWN = 8
-#: What readers raise on damaged archives, encrypted ones and those of unknown versions.
+#: Errors that readers raise on damaged archives, encrypted ones and those of unknown versions.
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dichotomies._common.suggestions import did_you_mean
+from dichotomies.tables.base import TableFile
 from dichotomies.tables.column_files import CsvFile, ParquetFile, TsvFile
 from dichotomies.tables.dialect import Dialect
 from dichotomies.tables.errors import TableFileError, listing
 from dichotomies.tables.npz import NpzFile
 from dichotomies.tables.svmlight import SvmlightFile
-
-if TYPE_CHECKING:
-    import os
-
-    from dichotomies.tables.base import TableFile
 
 #: Formats by name.
 FORMATS: dict[str, type[TableFile]] = {

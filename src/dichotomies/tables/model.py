@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
 from sklearn.utils import get_tags
 
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies.persistence import savable, save
 from dichotomies.persistence.checks import Each, Optional, Part, Size, Such, expect
 from dichotomies.tables.categories import CategoryFeatures
 from dichotomies.tables.dates import DateFeatures
 from dichotomies.tables.errors import TableFileError
 from dichotomies.tables.numbers import NumberFeatures
-from dichotomies.tables.table import Columns
+from dichotomies.tables.table import Columns, Table
 from dichotomies.tables.text import TextFeatures
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator
-
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.tables.table import Table
 
 Encoder = TextFeatures | CategoryFeatures | DateFeatures
 ENCODERS = (TextFeatures, CategoryFeatures, DateFeatures)
@@ -61,7 +57,7 @@ class TableModel:
     first_id : int or None
         Index of the first feature in svmlight files, if trained on one.
     numbers : NumberFeatures or None
-        How gaps in numeric columns are filled, and their scale; None if they are used as they are.
+        Values for gaps in numeric columns, and their scales; None if columns are used unchanged.
     is_dense : bool
         Make the features of encoded columns a dense matrix.
 

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import math
 import zipfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib import format as npy
 from scipy.sparse import csr_array
 
 from dichotomies._common.suggestions import did_you_mean
+from dichotomies._common.typing import LabelArray, Matrix
 from dichotomies.tables.base import TableFile
 from dichotomies.tables.errors import TableFileError, listing, readable
-from dichotomies.tables.labels import text_or_integer
-from dichotomies.tables.table import Columns, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import LabelArray, Matrix
+from dichotomies.tables.table import Columns, Table, text_or_integer
 
 _CSR_PARTS = ("data", "indices", "indptr", "shape")
 

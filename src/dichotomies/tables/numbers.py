@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from dichotomies._common.typing import BoolArray, FloatArray
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, expect
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray
 
 
 @savable(

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
 from itertools import islice
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
 
+from dichotomies._common.typing import LabelArray, Matrix
 from dichotomies.tables.base import BATCH_ROWS, LARGEST_INDEX, TableFile
 from dichotomies.tables.dialect import opened
 from dichotomies.tables.errors import TableFileError, readable
 from dichotomies.tables.table import Columns, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dichotomies._common.typing import LabelArray, Matrix
 
 _PAIR = re.compile(rb"(\d+|qid):[^\s:]+")
 _ID = re.compile(rb"(\d+):")

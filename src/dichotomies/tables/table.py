@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.tables.column_roles import Found
 
+#: Largest float up to which all integers are representable.
+_LARGEST = 2.0**53
+
 #: Cells of CSV files that mean that a number is missing.
 MISSING = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA",
@@ -117,7 +120,7 @@ class Table:
     texts : mapping of str to list of str
         The columns of texts, categories and dates, as written; empty where there is no value.
     categorical, date : tuple of str
-        Which of them are categories and dates.
+        Those of them that are categories and dates.
     weight : ndarray of shape (n_rows,) or None
     ids : ndarray of shape (n_rows,) or None
         Names of the rows.
@@ -174,6 +177,24 @@ def _joined(parts: Sequence[Table], name: str) -> LabelArray | None:
         return None
     is_masked = isinstance(arrays[0], np.ma.MaskedArray)  # np.concatenate would drop the mask
     return cast("Any", np.ma).concatenate(arrays) if is_masked else np.concatenate(arrays)
+
+
+def text_or_integer(values: LabelArray, path: Path, name: str) -> LabelArray:
+    """Return the labels, with bytes decoded and integral floats converted to integers."""
+    if values.dtype.kind == "S":
+        try:
+            return np.char.decode(values, "utf-8")
+        except UnicodeDecodeError:
+            raise TableFileError(f"{path} has labels in {name!r} that are not UTF-8 text.") from None
+    if values.dtype.kind != "f":
+        return values
+    wrong = np.flatnonzero(~((np.abs(values) <= _LARGEST) & (values == np.round(values))))
+    if len(wrong):
+        raise TableFileError(
+            f"{path} has the label {values[wrong[0]]:g} in {name!r}; labels must be text or whole "
+            "numbers, and no larger than 2**53 where they are stored as floats."
+        )
+    return values.astype(np.int64)
 
 
 def check_finite(table: Table, path: Path, columns: Columns) -> None:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from dichotomies._common.typing import FloatArray, LabelArray, Matrix
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Such, expect
 from dichotomies.tables.errors import TableFileError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import FloatArray, LabelArray, Matrix
 
 #: Kinds of terms: words and pairs of neighbouring words, or 2 to 4 characters within a word.
 NGRAMS: dict[str, dict[str, Any]] = {

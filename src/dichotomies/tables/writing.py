@@ -6,22 +6,18 @@ import csv
 import gzip
 import os
 import sys
-from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from dichotomies._common.atomic_files import replaced_when_done
 from dichotomies.tables.errors import TableFileError, pyarrow
 from dichotomies.tables.formats import ENDINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    import numpy.typing as npt
 
 #: Significant digits of numbers in text files; Parquet files keep all.
 _DIGITS = 6
@@ -30,34 +26,19 @@ _DIGITS = 6
 STDOUT = "-"
 
 
-class TableWriter(ABC):
-    """Writer of columns in batches of rows; the first batch determines the columns of the file."""
-
-    @abstractmethod
-    def write(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Write rows, given as values by column; masked entries are missing."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Finish the file."""
-
-
-class CsvWriter(TableWriter):
-    """Comma-separated or tab-separated values."""
+class CsvWriter:
+    """Comma-separated or tab-separated values; the first batch determines the columns."""
 
     def __init__(self, file: IO[str], delimiter: str = ",") -> None:
         self._rows = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         self._has_header = False
 
     def write(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Write rows."""
+        """Write rows, given as values by column; masked entries are missing."""
         if not self._has_header:
             self._rows.writerow(columns)
             self._has_header = True
         self._rows.writerows(zip(*map(_cells, columns.values()), strict=True))
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def _cells(values: npt.NDArray[Any]) -> list[Any]:
@@ -67,8 +48,8 @@ def _cells(values: npt.NDArray[Any]) -> list[Any]:
     return cells
 
 
-class ParquetWriter(TableWriter):
-    """Apache Parquet."""
+class ParquetWriter:
+    """Apache Parquet; the first batch determines the columns."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._writer = path, cast("Any", None)
@@ -94,7 +75,7 @@ def _arrow_array(values: npt.NDArray[Any]) -> Any:
 
 
 @contextmanager
-def open_writer(path: str | os.PathLike[str]) -> Iterator[TableWriter]:
+def open_writer(path: str | os.PathLike[str]) -> Iterator[CsvWriter | ParquetWriter]:
     """A writer of a CSV, TSV or Parquet file, by the ending of its name; "-" is CSV on standard output.
 
     The file appears when all is written; one that was there before is replaced only then.
@@ -135,7 +116,7 @@ def _format_to_write(path: Path) -> str:
 
 
 @contextmanager
-def _writer_of(kind: str, path: Path, *, is_gzip: bool) -> Iterator[TableWriter]:
+def _writer_of(kind: str, path: Path, *, is_gzip: bool) -> Iterator[CsvWriter | ParquetWriter]:
     if kind == "parquet":
         parquet = ParquetWriter(path)
         try:

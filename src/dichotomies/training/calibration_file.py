@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dichotomies.calibrators.multiclass.bias_temperature import BiasTemperatureScaling
 from dichotomies.calibrators.multiclass.temperature import TemperatureScaling
 from dichotomies.calibrators.multiclass.vector import VectorScaling
+from dichotomies.inference.fitted import FittedForest
 from dichotomies.rows import Rows
-from dichotomies.training.external import fit_calibrator, settled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from dichotomies.inference.fitted import FittedForest
-    from dichotomies.training.external import Calibration
-    from dichotomies.training.plan import Plan
+from dichotomies.training.external import Calibration, fit_calibrator, settled
+from dichotomies.training.plan import Plan
 
 #: Size of the file at most, as much as calibration in memory holds; memory per row for labels and weights.
 _FILE_BYTES, _ROW_BYTES = 2**30, 128

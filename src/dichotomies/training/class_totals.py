@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import diags_array
 
 from dichotomies.structures.class_points import CLASS_TOTALS, WITHIN_COVARIANCE
 
@@ -31,9 +31,7 @@ def with_totals(rows: Rows, counts: RowCounts) -> Rows:
     if counts.is_sparse:
         rows.memo.update(known | {CLASS_TOTALS: totals})
         return rows
-    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
-    shape = rows.n_classes, len(rows)
-    own = csr_array((weight, (rows.codes, np.arange(len(rows)))), shape) @ rows.X
+    own = rows.class_indicator() @ rows.X
     weighs = rows.class_weight[:, None]
     apart = np.divide(totals - own, weighs, out=np.zeros(own.shape), where=weighs > 0)
     return replace(rows, base=rows.X + apart.astype(rows.X.dtype)[rows.codes], index=None, memo=known)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from dichotomies._common.typing import BoolArray
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Optional, Size
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray
 
 
 @savable(

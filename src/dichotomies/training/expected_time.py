@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dichotomies._common.progress import CALIBRATING, CHOOSING, GROWING, TRAINING
 from dichotomies.learners.naive_bayes import NaiveBayesLearner
+from dichotomies.rows import Rows
 from dichotomies.rows.folds import fold_count
 from dichotomies.training.judging import JUDGING_FOLDS
-
-if TYPE_CHECKING:
-    from dichotomies.rows import Rows
-    from dichotomies.training.learner_choice import LearnerChoice
-    from dichotomies.training.plan import Plan
+from dichotomies.training.learner_choice import LearnerChoice
+from dichotomies.training.plan import Plan
 
 
 def before(plan: Plan, rows: Rows, *, chooses: bool) -> dict[str, float]:

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
 
 from dichotomies._common.parallel import Context
+from dichotomies._common.typing import FloatArray
 from dichotomies.calibrators.binary import cross_fitted_nll, segment_nll
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.binary.platt import PlattScaling
+from dichotomies.calibrators.multiclass import MulticlassCalibrator
 from dichotomies.calibrators.multiclass.vector import VectorScaling
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import Wanted
-from dichotomies.rows import NodeTask
+from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import sample_in_folds
 from dichotomies.training.cross_fitting import CrossFit
+from dichotomies.training.plan import Plan
+from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest, node_keys
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.calibrators.multiclass import MulticlassCalibrator
-    from dichotomies.rows import Rows
-    from dichotomies.training.plan import Plan
-    from dichotomies.tree import ClassTree
 
 #: Folds where `cv` is not a number: the user's folds number all rows, not a sample of them.
 JUDGING_FOLDS = 3

@@ -5,17 +5,13 @@ The factors are upper bounds of what was measured; tests/test_memory.py holds th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dichotomies._common.chunks import LIMIT, written
 from dichotomies.inference.fitted import least_bytes
-
-if TYPE_CHECKING:
-    from dichotomies.rows import Rows
-    from dichotomies.training.plan import Plan
-    from dichotomies.tree.forest import Forest
+from dichotomies.rows import Rows
+from dichotomies.training.plan import Plan
+from dichotomies.tree.forest import Forest
 
 #: Bytes that do not grow with the rows: modules, kernels, samples that learners and trees are compared on.
 _FIXED = 60 * 10**6

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
+from dichotomies._common.parallel import Context
+from dichotomies._common.typing import LabelArray
+from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import LEARNERS
+from dichotomies.learners.naive_bayes import NaiveBayesLearner
 from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
-from dichotomies.rows import NodeTask
+from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import fold_count, fold_of_rows
 from dichotomies.rows.row_counts import RowCounts
 from dichotomies.training.calibration_file import fit_filed, most_rows
 from dichotomies.training.class_totals import with_totals
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.kept_rows import KeptRows, counted_once, unseen_scores
-from dichotomies.training.train import grow, train
+from dichotomies.training.plan import Plan
+from dichotomies.training.train import Trained, grow, train
 from dichotomies.training.updating import joined_rows, placed, settled, without
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import LabelArray
-    from dichotomies.inference.fitted import FittedForest
-    from dichotomies.learners.naive_bayes import NaiveBayesLearner
-    from dichotomies.rows import Rows
-    from dichotomies.training.plan import Plan
-    from dichotomies.training.train import Trained
 
 #: Rows kept for calibration where `keep_rows` names no number.
 _ROWS_TO_CALIBRATE_ON = 10_000
@@ -40,7 +34,7 @@ _ROWS_TO_CALIBRATE_ON = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A naive Bayes model, with the statistics and the calibration rows from which it goes on learning."""
+    """A naive Bayes model, with the statistics and the calibration rows that further batches are added to."""
 
     model: FittedForest
     statistics: ClassStatistics

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 
 from dichotomies._common.chunks import n_bytes
 from dichotomies.calibrators.binary import BINARY, BinaryCalibrator
@@ -15,15 +14,10 @@ from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
 from dichotomies.calibrators.multiclass.auto import AutoCalibration
 from dichotomies.inference.pooling import check_pooling
-from dichotomies.learners import choose, takes_weight
-from dichotomies.structures import resolve
+from dichotomies.learners import Learner, choose, takes_weight
+from dichotomies.structures import Structure, resolve
 from dichotomies.structures.auto import Auto as AutoStructure
-from dichotomies.training.parameters import EnsembleParameters
-
-if TYPE_CHECKING:
-    from dichotomies.learners import Learner
-    from dichotomies.structures import Structure
-    from dichotomies.training.parameters import TreeParameters
+from dichotomies.training.parameters import EnsembleParameters, TreeParameters
 
 
 @dataclass(eq=False, kw_only=True)
@@ -42,16 +36,15 @@ class Plan(EnsembleParameters):
     max_features: float = 1.0
 
     @classmethod
-    def of(cls, given: TreeParameters, base: Any = None) -> Plan:
+    def of(cls, given: TreeParameters, base: Any) -> Plan:
         """Check the parameters of an estimator; a subclass's constructor may not have all of them.
 
         Parameters
         ----------
-        base : scikit-learn classifier, optional
-            Trained at the nodes instead of the one given.
+        base : scikit-learn classifier
+            Trained at the nodes.
         """
         values = {each.name: getattr(given, each.name) for each in fields(given)}
-        base = base_estimator(given) if base is None else base
         if values.get("bootstrap") and not takes_weight(base):
             raise TypeError(
                 f"bootstrap=True draws rows by weighting them, but {type(base).__name__} takes no "
@@ -96,18 +89,6 @@ def _as_member(base: Any, n_members: int) -> Any:
     if n_members == 1 or getattr(base, "n_members", None) != "auto":
         return base
     return clone(base).set_params(n_members=n_members)
-
-
-def names_estimator(given: TreeParameters) -> bool:
-    """False where the estimator is left to be chosen: None or "auto"."""
-    return given.estimator is not None and not (
-        isinstance(given.estimator, str) and given.estimator == "auto"
-    )
-
-
-def base_estimator(given: TreeParameters) -> Any:
-    """The estimator at the nodes: the one given or chosen; before the choice, one that accepts the same X."""
-    return given.estimator if names_estimator(given) else getattr(given, "estimator_", LogisticRegression())
 
 
 def check_whole(value: Any, name: str) -> int:

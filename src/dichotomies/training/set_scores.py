@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from dichotomies._common.chunks import chunk_rows, row_slices
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.inference.conformal import ConformalRows
+from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.sets import evaluated
+from dichotomies.rows import Rows
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.training.external import (
     CALIBRATION_FOLDS,
+    Unseen,
     fit_calibrator,
     out_of_fold_log_proba,
     pooled_out_of_fold,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.inference.fitted import FittedForest
-    from dichotomies.rows import Rows
-    from dichotomies.training.external import Unseen
-    from dichotomies.training.plan import Plan
+from dichotomies.training.plan import Plan
 
 
 def conformal_scores(

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CALIBRATING
+from dichotomies._common.typing import BoolArray
+from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer, base_scorers, some_nodes
-from dichotomies.rows import NodeTask
+from dichotomies.learners import Scorer
+from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import fold_count, fold_of_rows, hold_out
-from dichotomies.structures import GrowingTask
+from dichotomies.structures import GrowingTask, TreeJudge
 from dichotomies.training.calibration_choice import choose
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
-from dichotomies.training.external import Unseen, calibration_sample, fit_external, given, settled
+from dichotomies.training.external import (
+    Calibration,
+    Unseen,
+    calibration_sample,
+    fit_external,
+    given,
+    settled,
+)
 from dichotomies.training.kept_rows import KeptRows, unseen_scores
 from dichotomies.training.memory import set_limit
+from dichotomies.training.plan import Plan
 from dichotomies.tree.forest import Forest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import BoolArray
-    from dichotomies.inference.conformal import ConformalRows
-    from dichotomies.learners import Scorer
-    from dichotomies.rows import Rows
-    from dichotomies.structures import TreeJudge
-    from dichotomies.training.external import Calibration
-    from dichotomies.training.plan import Plan
 
 #: Rows a class must have for some to be held out.
 _FEWEST_ROWS = 4

@@ -7,21 +7,18 @@ Cartesian tree: the boundary of lowest rank in a range is the root of that range
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray
 from dichotomies._common.validation import as_labels, codes_of
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Size, check_value
 from dichotomies.tree.conversions import Conversions
 from dichotomies.tree.drawing import draw
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray
 
 _REPR_CLASSES = 8
 

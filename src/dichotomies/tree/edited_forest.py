@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, IntArray, LabelArray
+from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest, node_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import BoolArray, IntArray, LabelArray
-    from dichotomies.tree import ClassTree
 
 
 @dataclass(frozen=True)

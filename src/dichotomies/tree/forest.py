@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Each, Part, Size
 from dichotomies.tree import ClassTree
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 
 
 @savable(

@@ -1,15 +1,9 @@
 """Sums of features over groups of rows, such as the rows of one class in one fold."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import kernel
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
 
 
 @kernel

@@ -1,18 +1,13 @@
 """Gaussian naive Bayes at the nodes of a tree: scores as quadratic functions, and their evaluation."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import kernel, vector_kernel
 from dichotomies._kernels.elementary import sum_of_logs
-from dichotomies._kernels.naive_bayes.moments import child_moments
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-    from dichotomies._kernels.naive_bayes.moments import Moments
+from dichotomies._kernels.naive_bayes.moments import Moments, child_moments
 
 
 class Quadratic(NamedTuple):

@@ -5,17 +5,13 @@ Moments are combined by the formula of Chan, Golub & LeVeque (1979), which has n
 of the parts and ``d**2 * a * b / (a + b)``.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import kernel, vector_kernel
 from dichotomies._kernels.elementary import copy
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
 
 
 class Moments(NamedTuple):

@@ -1,15 +1,11 @@
 """Sums over the classes on either side of every node."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.composition import levels
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
 
 #: Additions up to which every node adds up its own leaves, however many nodes share them.
 _FEW = 2**18

@@ -1,19 +1,22 @@
 """Models of sparse rows at every node: one per left-out fold, used for out-of-fold scores; one is kept."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.elementary import copy
 from dichotomies._kernels.naive_bayes.sparse_nodes import make_weights
-from dichotomies._kernels.naive_bayes.sparse_sides import NodeRange, add_sides, merge_sides, push_subtree
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies._kernels.naive_bayes.sparse_sides import Counts, Subtrees, Workspace
+from dichotomies._kernels.naive_bayes.sparse_sides import (
+    Counts,
+    NodeRange,
+    Subtrees,
+    Workspace,
+    add_sides,
+    merge_sides,
+    push_subtree,
+)
 
 
 class Visits(NamedTuple):

@@ -4,17 +4,11 @@ The weight of a feature at a node follows from its counts on the two sides. All 
 have the same weight, the background; active features are stored as their weight minus the background.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.elementary import take_logs
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
 
 MULTINOMIAL = 0  # also ComplementNB: the complement of one side is the other side
 NORMALISED = 1  # ComplementNB(norm=True)

@@ -6,15 +6,13 @@ Subtrees share many active features, so merging them is cheaper than summing the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.elementary import copy
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
 
 
 class Counts(NamedTuple):

@@ -6,19 +6,15 @@ optimum after few gradients, without a matrix of second derivatives at any node.
 single precision is spent on what differs between them.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray, SingleArray
 from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.elementary import copy, dot
 from dichotomies._kernels.newton.lbfgs import Goal, Memory, Problem, empty_memory, gradient_at, inherit, solve
 from dichotomies._kernels.newton.node import Nodes, Objective, Results, costs, keep_scores, sides
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray, SingleArray
 
 #: Error of the parameters at scikit-learn's default tol, in the norm of the Hessian, as a part of them.
 _ACCURACY = 1e-3
@@ -43,7 +39,7 @@ class Axes(NamedTuple):
     basis : (p, p)
         The axes, in its columns.
     center : (p,)
-        What was subtracted from the rows, along the axes.
+        Row that was subtracted, along the axes.
     reach : float
         Largest absolute mean of a feature.
     radius : float
@@ -163,7 +159,7 @@ def train_along_axes(
     which : (n_chosen,)
         Their numbers.
     out : (n_kept, n_nodes, p)
-        Where to write the weights of the first members along the axes.
+        Written: weights of the first members along the axes.
     """
     p = axes.rows.shape[1]
     theta = np.empty((nodes.n_members, p + 1))

@@ -1,20 +1,15 @@
 """Cholesky factors inside kernels: LAPACK as numba links it, working in place."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-# What numba calls is scipy's LAPACK; loaded here, it obeys limits on threads from the start.
+# Numba calls scipy's LAPACK; loaded here, it obeys limits on threads from the start.
 from scipy.linalg.lapack import dpotrf
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import compiled_as, vector_kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dichotomies._common.typing import FloatArray
 
 UPPER, DOUBLE = (np.int8(ord(letter)) for letter in "Ud")
 

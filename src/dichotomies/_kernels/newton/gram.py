@@ -7,26 +7,22 @@ Learning*, algorithm 3.1), whose eigenvalues are never below 1. A penalised inte
 to K.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.elementary import copy, dot
 from dichotomies._kernels.newton.blas import factorise, solve_backward, solve_forward
 from dichotomies._kernels.newton.loss import evaluate, largest, loss_along
 from dichotomies._kernels.newton.node import Nodes, Objective, Results, costs, keep_scores, sides
 
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-
 #: Change of the scores by the last Newton step at scikit-learn's default tol, as a part of them; what it
 #: leaves to do is about its square, which is in proportion to tol.
 _CLOSE = 3e-2
 
-#: Where a step costs next to nothing, one more leads to the last digits: up to this many rows.
+#: Rows up to which one more step, for the last digits, costs next to nothing.
 FEW_ROWS, _VERY_CLOSE = 64, 1e-5
 
 _SMALLEST_STEP = 2.0**-60  # where all rows are saturated, a free intercept can be sent very far
@@ -200,7 +196,7 @@ def visit(  # noqa: C901 - three loops in one another
     Parameters
     ----------
     coefficients : (n_members, n)
-        Where to write those of the rows in the weights, for the last C.
+        Written: coefficients of the rows in the weights, for the last C.
     """
     n = len(K)
     constant = objective.intercept_scale**2
@@ -278,7 +274,7 @@ def train_by_gram(
     X : (n_rows, n_features)
         Sorted by leaf.
     weights : (n_kept, n_nodes, n_features)
-        Where to write the weights of the first members.
+        Written: weights of the first members.
     """
     p = X.shape[1]
     centre, total = np.empty(p), np.empty(p)

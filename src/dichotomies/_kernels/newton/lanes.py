@@ -4,16 +4,12 @@ A row is read once for all members. Their weights are an array (p + 1,), or (p +
 vector register has doubles; the last ones are the intercepts.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import compiled_as, vector_kernel
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
 
 #: Members whose weights lie side by side.
 LANES = 4

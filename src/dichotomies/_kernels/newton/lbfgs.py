@@ -7,17 +7,13 @@ the mean row, which hardly depends on the weights.
 Loops rather than array expressions throughout: those take numba several times as long to compile.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray, SingleArray
 from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.elementary import copy, dot, exponential
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray, SingleArray
 
 #: Differences of gradients remembered.
 MEMORY = 8

@@ -5,16 +5,10 @@ Everywhere in the ``newton`` kernels the objective is scikit-learn's,
 right, and a row's cost ``c_i``: C times its weight, 0 for a row that is only scored.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import kernel, vector_kernel
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
 
 #: Curvature of a row is never below this part of its cost, so that its square root can be divided by.
 FLATTEST = 1e-14

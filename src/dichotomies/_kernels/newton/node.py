@@ -4,16 +4,12 @@
 leaf, so that a node's rows are those from ``first`` to ``last``, the left side first.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 
 
 class Nodes(NamedTuple):
@@ -22,7 +18,7 @@ class Nodes(NamedTuple):
     Attributes
     ----------
     first, split, last : (n_nodes,)
-        Where a node's rows begin, its right side's begin, and end.
+        Start of a node's rows, start of those of its right side, and end.
     weight : (n_rows,)
         Weight of each row; those of weight 0 are only scored.
     fold : (n_rows,)
@@ -81,7 +77,7 @@ class Results(NamedTuple):
     scores : (n_pairs,)
         Out-of-fold log-odds of every node's rows by the last C; NaN where the member was not trained.
     pair_offsets : (n_nodes,)
-        Where each node's scores begin.
+        Start of each node's scores.
     nll : (n_nodes, n_grid)
         Out-of-fold loss of the node's rows, their weights taken into account; NaN where none was scored.
     """

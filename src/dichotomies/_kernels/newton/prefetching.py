@@ -1,7 +1,5 @@
 """The processor's instruction to fetch memory ahead of its use."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]

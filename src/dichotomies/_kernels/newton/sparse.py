@@ -1,25 +1,21 @@
 """Training nodes on sparse rows: all members of a node in one visit, many nodes in one call."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.elementary import copy
 from dichotomies._kernels.newton import gram
 from dichotomies._kernels.newton.node import Nodes, Objective, Results, costs, keep_scores, sides
 from dichotomies._kernels.newton.sweeps import ascend, empty_state, largest_derivatives, weights_of
 
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-
 #: Error of the parameters at scikit-learn's default tol, in the norm of the Hessian, as a part of them; in
 #: proportion to tol otherwise. It leaves an objective nearer to the optimum than scikit-learn's solvers do.
 _ACCURACY = 5e-3
 
-#: Where products cost next to nothing, up to so many rows times features, the last digits are had as well.
+#: Rows times features up to which products, and so the last digits, cost next to nothing.
 _SMALL_NODE, _SMALL_ACCURACY = 10_000, 1e-9
 
 #: Square of the constant feature that stands for a free intercept, as a part of a row's.
@@ -43,7 +39,7 @@ class Entries(NamedTuple):
     Attributes
     ----------
     offsets : (n_nodes + 1,)
-        Where those of each node begin, and the end.
+        Start of those of each node, and the end.
     feature : (n_entries,)
     value : (n_kept, n_entries)
         Weights of the first members.

@@ -6,19 +6,15 @@ regression*). A sweep gives every row its best value. It visits them in a new ra
 rows of texts resemble one another, and in a fixed order they would only pass their errors on.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import vector_kernel
 from dichotomies._kernels.newton.lanes import add_row, prefetch, prefetch_row, score_row
 
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
-
-#: How many rows ahead they are asked for, since the machine cannot guess a random order.
+#: Number of rows by which prefetching is ahead, since the processor cannot guess a random order.
 _AHEAD = 3
 
 _MOST_TRIES = 6
@@ -74,7 +70,7 @@ def sweep(X: Any, order: Any, slack: float, state: FloatArray, w: Any, progress:
     w : (p + 1,) or (p + 1, 4)
         Weights of one or four members, the last ones the intercepts.
     progress : (n_lanes,)
-        Where to write by how much the dual objectives increased.
+        Written: increase of the dual objectives.
     """
     n, n_lanes = len(order), len(progress)
     z, pull = np.empty(n_lanes), np.empty(n_lanes)

@@ -4,21 +4,15 @@ A child is no more probable than its parent. Of all nodes and classes that were 
 the most probable one is taken next: if it is a class, no other class is more probable.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.score_maps import AFFINE
-from dichotomies._kernels.search.node_scores import node_score
-from dichotomies._kernels.search.visits import log_likelier, mapped
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies._kernels.search.node_scores import Room
-    from dichotomies._kernels.search.visits import Reached, SearchedTree
+from dichotomies._kernels.search.node_scores import Room, node_score
+from dichotomies._kernels.search.visits import Reached, SearchedTree, log_likelier, mapped
 
 
 class Ranking(NamedTuple):

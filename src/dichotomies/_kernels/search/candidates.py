@@ -1,15 +1,9 @@
 """Candidates of a search of several trees: the classes that some tree found, and bounds on their pool."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
 
 
 @kernel

@@ -1,21 +1,16 @@
 """Score of one row at one node during a search, for each kind of node that has a fast way."""
 # ruff: noqa: ARG001 - all ways have the same arguments
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import compiled_as
 from dichotomies._kernels.elementary import dot
 from dichotomies._kernels.naive_bayes.gaussian import Quadratic, row_of, score_one
 from dichotomies._kernels.newton.lanes import prefetch
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray
 
 
 class SparseNodes(NamedTuple):

@@ -1,18 +1,12 @@
 """Log-probabilities of given classes of each row, by the nodes on their paths, each evaluated once a row."""
 
-from __future__ import annotations
+from typing import Any, NamedTuple
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.score_maps import AFFINE
-from dichotomies._kernels.search.node_scores import node_score
-from dichotomies._kernels.search.visits import log_likelier, mapped
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies._kernels.search.node_scores import Room
-    from dichotomies._kernels.search.visits import Reached, SearchedTree
+from dichotomies._kernels.search.node_scores import Room, node_score
+from dichotomies._kernels.search.visits import Reached, SearchedTree, log_likelier, mapped
 
 
 class Paths(NamedTuple):

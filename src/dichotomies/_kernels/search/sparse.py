@@ -1,22 +1,16 @@
 """Best-first search of sparse nodes: `best_first` with the scores of the nodes in the same loop."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.newton.lanes import prefetch
 from dichotomies._kernels.score_maps import AFFINE
-from dichotomies._kernels.search.best_first import sift_down, sift_up
-from dichotomies._kernels.search.visits import log_likelier, mapped
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies._kernels.search.best_first import Heap, Ranking
-    from dichotomies._kernels.search.node_scores import Room
-    from dichotomies._kernels.search.visits import Reached, SearchedTree
+from dichotomies._kernels.search.best_first import Heap, Ranking, sift_down, sift_up
+from dichotomies._kernels.search.node_scores import Room
+from dichotomies._kernels.search.visits import Reached, SearchedTree, log_likelier, mapped
 
 
 @kernel(seconds=6)
@@ -36,22 +30,7 @@ def best_first_sparse(  # noqa: C901 - one loop, see below
     """Do what `best_first` does for sparse nodes, whose scores are computed here as `node_score` does.
 
     Calling it, or having it inlined, would take the arrays out of their tuples at every visit, which makes
-    the search a third slower.
-
-    Parameters
-    ----------
-    rows : tuple
-        The arrays of a CSR matrix, or one dense array; see `node_score`.
-    least : float
-        Lowest rank of interest.
-    most : int
-        Number of visits after which a row's search is given up.
-    reached, heap, room
-        Memory.
-    codes, log_proba : (n_rows, k)
-        Written; -1 and minus infinity where none of rank `least` or above was found.
-    n_visits : (n_rows,)
-        Written: the number of nodes evaluated.
+    the search a third slower. The arguments are those of `best_first`.
     """
     nodes, maps, left, right = tree
     kinds, parameters, bound, has_maps = maps.kinds, maps.parameters, maps.bound, len(maps.kinds) > 0

@@ -1,18 +1,13 @@
 """A tree as searches take it, and what a row has reached in it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.score_maps import apply_one
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray
 
 
 class Maps(NamedTuple):

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import dichotomies.calibrators.binary.shrunk
 import dichotomies.calibrators.binary.smooth_isotonic  # noqa: F401 - candidates: so that they are found first
 from dichotomies._common.best_of import best_of
+from dichotomies._common.typing import FloatArray
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.cross_fitting import cross_fitted_log_odds
 from dichotomies.calibrators.binary.score_maps import IDENTITY, ScoreMaps
-from dichotomies.rows.segments import row_nll
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.rows.segments import Segments
+from dichotomies.rows.segments import Segments, row_nll
 
 
 @BINARY.register("auto")

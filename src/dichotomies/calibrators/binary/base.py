@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.array_api import as_given
 from dichotomies._common.registry import Registry
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray
 from dichotomies._common.validation import row_weights, to_host
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import Part, declares
 from dichotomies.rows.segments import Segments
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray
 
 
 @declares(maps_=Part(ScoreMaps, n_maps=1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,9 +11,7 @@ from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import STEPS
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
-
-if TYPE_CHECKING:
-    from dichotomies.rows.segments import Segments
+from dichotomies.rows.segments import Segments
 
 
 @BINARY.register("bbq")
@@ -50,8 +48,7 @@ class BayesianBinning(BinaryCalibrator):
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         n = len(segments.scores)
         offsets, scores, probabilities = np.empty(len(segments) + 1, np.intp), np.empty(n), np.empty(n)
-        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         n_binnings = np.minimum(10 * np.cbrt(segments.n_rows), segments.n_rows / 5).sum()
         small = is_small(segments.longest, 2e-4 * (n_binnings + len(segments)))
-        fit_binning.when(small)(*rows, segments.order, offsets, scores, probabilities)
+        fit_binning.when(small)(*segments.flat, segments.order, offsets, scores, probabilities)
         return ScoreMaps.knots(STEPS, offsets, scores, probabilities, "bbq")

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import deal_folds
-from dichotomies.rows.segments import segment_nll
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.calibrators.binary.base import BinaryCalibrator
-    from dichotomies.rows.segments import Segments
+from dichotomies.calibrators.binary.base import BinaryCalibrator
+from dichotomies.rows.segments import Segments, segment_nll
 
 
 def folds(segments: Segments, n_folds: int) -> IntArray:

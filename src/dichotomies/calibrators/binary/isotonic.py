@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dichotomies._kernels.compile import is_small
@@ -11,9 +9,7 @@ from dichotomies._kernels.isotonic import fit_isotonic
 from dichotomies._kernels.score_maps import LINEAR
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
-
-if TYPE_CHECKING:
-    from dichotomies.rows.segments import Segments
+from dichotomies.rows.segments import Segments
 
 
 @BINARY.register("isotonic")
@@ -43,7 +39,6 @@ class IsotonicCalibration(BinaryCalibrator):
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         n = len(segments.scores)
         offsets, scores, probabilities = np.empty(len(segments) + 1, np.intp), np.empty(n), np.empty(n)
-        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         small = is_small(segments.longest, 4e-6 * len(segments.scores) + 1e-4 * len(segments))
-        fit_isotonic.when(small)(*rows, segments.order, offsets, scores, probabilities)
+        fit_isotonic.when(small)(*segments.flat, segments.order, offsets, scores, probabilities)
         return ScoreMaps.knots(LINEAR, offsets, scores, probabilities, "isotonic")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.platt import fit_quadratic, plain_seconds
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.rows.segments import Segments
+from dichotomies.rows.segments import Segments
 
 
 @BINARY.register("quadratic")
@@ -44,9 +40,8 @@ class QuadraticScaling(BinaryCalibrator):
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         parameters, ends = np.empty((len(segments), 3)), _ends(segments)
-        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         small = is_small(segments.longest, plain_seconds(len(segments.scores), len(segments)))
-        fit_quadratic.when(small)(*rows, ends, parameters)
+        fit_quadratic.when(small)(*segments.flat, ends, parameters)
         return ScoreMaps.quadratic(parameters, ends, "quadratic").identity_where_empty(segments)
 
 

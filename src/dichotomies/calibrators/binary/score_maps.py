@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dichotomies._common.gathering import gather
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import (
     AFFINE,
@@ -23,14 +26,7 @@ from dichotomies._kernels.score_maps import (
 )
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Offsets, expect
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies.rows.segments import Segments
+from dichotomies.rows.segments import Segments
 
 IDENTITY = "none"
 

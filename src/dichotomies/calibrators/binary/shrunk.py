@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.calibrators.multiclass._scaling import best_spread
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.rows.segments import Segments
+from dichotomies.rows.segments import Segments
 
 #: Standard deviations of the common slope around 1, and of a depth's slope as a part of the common one.
 _COMMON, _DEPTH = 1.0, 0.2

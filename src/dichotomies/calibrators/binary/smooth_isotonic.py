@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dichotomies._kernels.compile import is_small
@@ -11,9 +9,7 @@ from dichotomies._kernels.score_maps import CUBIC
 from dichotomies._kernels.smooth_isotonic import fit_smooth_isotonic
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
-
-if TYPE_CHECKING:
-    from dichotomies.rows.segments import Segments
+from dichotomies.rows.segments import Segments
 
 
 @BINARY.register("smooth-isotonic")
@@ -48,7 +44,6 @@ class SmoothIsotonic(BinaryCalibrator):
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         n_knots = 2 * len(segments.scores)
         offsets, scores, values = np.empty(len(segments) + 1, np.intp), np.empty(n_knots), np.empty(n_knots)
-        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         small = is_small(0, 5e-7 * len(segments.scores))  # milliseconds, whatever the number of rows
-        fit_smooth_isotonic.when(small)(*rows, segments.order, offsets, scores, values)
+        fit_smooth_isotonic.when(small)(*segments.flat, segments.order, offsets, scores, values)
         return ScoreMaps.knots(CUBIC, offsets, scores, values, "smooth-isotonic")

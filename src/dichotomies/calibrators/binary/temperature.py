@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.platt import fit_affine, plain_seconds
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
-
-if TYPE_CHECKING:
-    from dichotomies.rows.segments import Segments
+from dichotomies.rows.segments import Segments
 
 
 @BINARY.register("temperature")
@@ -38,7 +34,6 @@ class BinaryTemperature(BinaryCalibrator):
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         parameters = np.empty((len(segments), 3))
-        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         small = is_small(segments.longest, plain_seconds(len(segments.scores), len(segments)))
-        fit_affine.when(small)(*rows, False, parameters)
+        fit_affine.when(small)(*segments.flat, False, parameters)
         return ScoreMaps.affine(parameters, "temperature").identity_where_empty(segments)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from dichotomies._common.array_api import as_given
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._common.validation import to_host
 from dichotomies._kernels.calibration_tree import ROOM, grow, grow_on_scores
 from dichotomies._kernels.compile import is_small
@@ -15,16 +17,7 @@ from dichotomies._kernels.score_maps import LARGEST, LINES
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator, both_sides, checked_scores
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.persistence.checks import Array, Part, Size, declares, expect
-from dichotomies.rows.segments import bounded
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.rows.segments import Segments
-
+from dichotomies.rows.segments import Segments, bounded
 
 _DEEPEST = 5  # 63 nodes
 
@@ -100,9 +93,8 @@ class CalibrationTree(BinaryCalibrator):
         offsets = np.empty(len(segments) + 1, np.intp)
         n_knots = 2 * np.minimum(segments.n_rows, ROOM // 2).sum()
         scores, values = np.empty(n_knots), np.empty(n_knots)
-        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         small = is_small(segments.longest, 4e-3 * len(segments) + 1e-5 * len(segments.scores))
-        grow_on_scores.when(small)(*rows, *limits, offsets, scores, values)
+        grow_on_scores.when(small)(*segments.flat, *limits, offsets, scores, values)
         return ScoreMaps.knots(LINES, offsets, scores, values, "tree")
 
     def fit(

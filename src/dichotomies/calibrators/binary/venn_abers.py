@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dichotomies._kernels.compile import is_small
@@ -11,9 +9,7 @@ from dichotomies._kernels.score_maps import STEPS
 from dichotomies._kernels.venn_abers import fit_venn_abers
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
-
-if TYPE_CHECKING:
-    from dichotomies.rows.segments import Segments
+from dichotomies.rows.segments import Segments
 
 
 @BINARY.register("venn-abers")
@@ -42,7 +38,6 @@ class VennAbers(BinaryCalibrator):
         n_steps = 2 * len(segments.scores) + len(segments)
         offsets = np.empty(len(segments) + 1, np.intp)
         scores, probabilities = np.empty(n_steps), np.empty(n_steps)
-        rows = segments.scores, segments.targets, segments.counts, segments.offsets
         small = is_small(segments.longest, 2e-5 * len(segments.scores) + 1e-4 * len(segments))
-        fit_venn_abers.when(small)(*rows, segments.order, offsets, scores, probabilities)
+        fit_venn_abers.when(small)(*segments.flat, segments.order, offsets, scores, probabilities)
         return ScoreMaps.knots(STEPS, offsets, scores, probabilities, "venn-abers")

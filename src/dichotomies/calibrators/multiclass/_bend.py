@@ -8,14 +8,12 @@ were fitted to, would be a sign of overfitting. The order of the classes stays t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.calibrators.multiclass._likelihood import normalise, row_blocks
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
 
 #: Standard deviations of t around 1 and of g around 0.
 _DEVIATIONS = np.array([0.3, 1.0])

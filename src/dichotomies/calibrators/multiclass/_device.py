@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dichotomies._common.array_api import like, log_softmax, own_entries
 from dichotomies._common.chunks import row_slices, rows_within
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._common.validation import to_host
 from dichotomies.calibrators.multiclass._likelihood import LOWEST, CalibrationRows
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 
 #: Bytes of log-probabilities that are evaluated at a time.
 _BLOCK_BYTES = 2**29

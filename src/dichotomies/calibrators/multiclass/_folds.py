@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from dichotomies._common.typing import IntArray
-    from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
+from dichotomies._common.typing import IntArray
+from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 
 
 def balanced_folds(rows: CalibrationRows, n_folds: int) -> IntArray:

@@ -7,13 +7,12 @@ probability is lower than e / k, whatever the scores.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
+from dichotomies._common.typing import FloatArray
 
 #: Lowest log-probability whose exponential is an ordinary number.
 _LOWEST = -700.0

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from dichotomies._common.best_of import best_of
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.calibrators.multiclass._folds import balanced_folds
+from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 from dichotomies.persistence import Estimator, savable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 
 
 @savable("no-calibration", Estimator())

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.array_api import like, log_softmax
 from dichotomies._common.registry import Registry
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._common.validation import bounded_counts, namespace, row_weights, to_host
 from dichotomies.calibrators.multiclass import _device
 from dichotomies.calibrators.multiclass._likelihood import CalibrationRows, normalise, normalised, row_blocks
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import Size, declares, expect
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 
 #: Finite entries beyond are read as this, so that differences and sums of them are finite.
 _FARTHEST = 1e100

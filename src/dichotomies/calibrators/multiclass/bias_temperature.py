@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from dichotomies.calibrators.multiclass._likelihood import Likelihood, best_scale
+from dichotomies._common.typing import FloatArray
+from dichotomies.calibrators.multiclass._likelihood import CalibrationRows, Likelihood, best_scale
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 from dichotomies.calibrators.multiclass.vector import present_only
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 
 
 @MULTICLASS.register("bias-temperature")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from dichotomies._common.typing import FloatArray
+from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 
 
 @MULTICLASS.register("isotonic")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
 from dichotomies._common.array_api import like
+from dichotomies._common.typing import FloatArray
 from dichotomies.calibrators.multiclass._folds import balanced_folds
-from dichotomies.calibrators.multiclass._likelihood import Likelihood, best_scale, normalise
+from dichotomies.calibrators.multiclass._likelihood import CalibrationRows, Likelihood, best_scale, normalise
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 
 #: Maximum size of the matrix: L-BFGS keeps two dozen arrays of its size.
 LARGEST_MATRIX_BYTES = 2 * 2**20

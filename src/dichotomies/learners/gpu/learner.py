@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
+from dichotomies._common.parallel import Context
+from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._kernels.newton.node import Results
 from dichotomies.learners.base import LEARNERS, Unsupported
 from dichotomies.learners.logistic.learner import LogisticLearner
 from dichotomies.learners.logistic.training import NodeTraining
-
-if TYPE_CHECKING:
-    from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies._kernels.newton.node import Results
-    from dichotomies.rows import NodeTask
+from dichotomies.rows import NodeTask
 
 #: Below this tolerance derivatives are computed in double precision.
 _LOOSE_TOL = 1e-5

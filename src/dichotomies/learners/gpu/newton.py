@@ -7,18 +7,16 @@ are factorised together.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies._kernels.newton.node import Nodes, Objective, Results
+from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._kernels.newton.node import Nodes, Objective, Results
 
 #: Bytes of second derivatives held at a time.
 _HESSIAN_BYTES = 4 * 2**30
@@ -129,7 +127,7 @@ class Level:
         Parameters
         ----------
         weights : (n_kept, n_nodes, n_features)
-            Where to write the weights of the first members.
+            Written: weights of the first members.
         """
         theta = self.rows.X.new_zeros((len(self.which), len(self.penalty)))
         start = theta

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dichotomies._common.parallel import even_batches
+from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._kernels.newton.node import Results
 from dichotomies._kernels.newton.sparse import Entries
 from dichotomies.learners.logistic.dense import DenseRoom, train_here
 from dichotomies.learners.logistic.sparse import by_kernels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies._kernels.newton.node import Results
-    from dichotomies.learners.logistic.training import NodeTraining
+from dichotomies.learners.logistic.training import NodeTraining
 
 
 class Part(NamedTuple):

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from dichotomies._common.parallel import Context
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.newton.node import Objective
-from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, Unsupported, Wanted
+from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, NodeScorer, Unsupported, Wanted
 from dichotomies.learners.logistic.training import NodeTraining
-
-if TYPE_CHECKING:
-    from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies.learners.base import NodeScorer
-    from dichotomies.rows import NodeTask
-
+from dichotomies.rows import NodeTask
 
 #: Derivatives of single-precision data are not known better than this, relative to the mean loss.
 _SINGLE_PRECISION_TOL = 1e-6
@@ -53,7 +49,7 @@ class Settings:
         Parameters
         ----------
         left_is_high : (n_nodes,)
-            Whether the left side is the one with the highest class code.
+            True where the left side has the highest class code.
         """
         left_factor, right_factor = np.ones(len(C)), np.ones(len(C))
         if isinstance(self.class_weight, dict):

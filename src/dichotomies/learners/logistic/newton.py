@@ -55,7 +55,7 @@ class Batch:
     turn : (n_nodes, n_features, n) or None
         From weights of coordinates to weights of features; None if they are the same.
     mean : (n_nodes, n_features)
-        What was subtracted from the features.
+        Means that were subtracted from the features.
     """
 
     members: Members

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+from dichotomies._kernels.newton.node import Objective
+from dichotomies.learners.logistic.learner import LogisticLearner
 from dichotomies.learners.logistic.truncated import Rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies._kernels.newton.node import Objective
-    from dichotomies.learners.logistic.learner import LogisticLearner
-    from dichotomies.rows import NodeTask
+from dichotomies.rows import NodeTask
 
 #: Second derivatives are those of a part of the rows, which takes so many times the work of the scores, or of
 #: so many rows per feature.

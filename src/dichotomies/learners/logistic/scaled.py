@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import validate_data
 
+from dichotomies._common.parallel import Context
+from dichotomies._common.typing import FloatArray, Matrix
 from dichotomies._common.validation import row_weights
 from dichotomies.learners.base import LEARNERS, CrossFitted, Wanted
 from dichotomies.learners.logistic.learner import LogisticLearner
 from dichotomies.learners.weights import DenseWeights
 from dichotomies.persistence import Estimator, savable
 from dichotomies.persistence.checks import Array, Size
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import FloatArray, Matrix
-    from dichotomies.rows import NodeTask, Rows
+from dichotomies.rows import NodeTask, Rows
 
 
 @savable(
@@ -87,7 +84,7 @@ class Standardised:
     X : (n_rows, n_features)
         The standardised features.
     mean, scale : (n_features,)
-        What was subtracted, and what the rest was divided by.
+        Subtrahend and divisor of each feature.
     memo : dict
         See `Rows.remember`.
     """

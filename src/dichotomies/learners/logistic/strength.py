@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._common.typing import FloatArray, IntArray
 
 #: Number of pseudo-rows that shrink the losses of a node towards the mean losses of its depth, and those of a
 #: depth towards the whole tree's. Nodes with few or no scored rows thus follow the others.

@@ -41,7 +41,7 @@ class Solver(Protocol):
         Parameters
         ----------
         own : (n_own,)
-            Which of the nodes.
+            Places of the nodes to improve.
         cost : (n_own, n)
             Of each row, 0 for those that are only scored.
         theta : (n_own, q)
@@ -67,7 +67,7 @@ class Members:
     which : (n_nodes,)
         Numbers of the nodes.
     place : (n_nodes, n)
-        Where the rows are in the order of leaves.
+        Places of the rows in the order of leaves.
     is_row : (n_nodes, n)
         False for padding.
     y : (n_nodes, n)
@@ -166,7 +166,7 @@ class NodeTraining:
     folds : (n_rows,) or None
         The fold of each row.
     n_kept : int
-        How many members' weights to keep.
+        Number of members whose weights are kept.
     """
 
     task: NodeTask
@@ -276,7 +276,7 @@ class NodeTraining:
         return seconds
 
     def is_for_cluster(self, which: IntArray) -> bool:
-        """Return True if a cluster is active and worth its while for these nodes."""
+        """Return True if a cluster is active, and these nodes are worth sending to it."""
         return len(which) > 0 and self.context.cluster(float(self.seconds(which).sum())) is not None
 
     # ------------------------------------------------------------------ dense rows

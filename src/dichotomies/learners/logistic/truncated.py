@@ -54,7 +54,7 @@ class Rows:
 
     @classmethod
     def of(cls, X: Any, objective: Objective) -> Rows:
-        """With the penalties that an objective asks for."""
+        """Take the penalties from an objective."""
         penalty = np.ones(X.shape[1] + 1)
         if objective.free_intercept:
             penalty[-1] = 0.0
@@ -161,66 +161,49 @@ class OneNode:
         """Improve the parameters; see `Solver`."""
         if not len(own):
             return np.empty((0, len(self.y))), np.empty(0, dtype=np.intp)
-        z, n_steps, self.precondition = solve(
-            self.rows, self.y, cost[0], self.objective, theta[0], self.precondition
-        )
+        z, n_steps = self._minimum(cost[0], theta[0])
         return z[None], np.array([n_steps])
 
+    def _minimum(self, cost: FloatArray, theta: FloatArray) -> tuple[FloatArray, int]:
+        """Improve `theta` (p + 1,) in place up to the optimum; rows of `cost` (n,) 0 are only scored.
 
-def solve(
-    rows: Rows,
-    y: FloatArray,
-    cost: FloatArray,
-    objective: Objective,
-    theta: FloatArray,
-    precondition: Solve | None,
-) -> tuple[FloatArray, int, Solve]:
-    """Improve `theta` (p + 1,) in place up to the optimum.
-
-    Returns the rows' scores, the number of steps (the last gradient counts as one; negative, or 0, where the
-    optimum was not reached), and a preconditioner for similar problems.
-
-    Parameters
-    ----------
-    cost : (n,)
-        0 for rows that are only scored.
-    precondition : callable or None
-        That of a similar problem.
-    """
-    accuracy = (_DIAGONAL_ACCURACY if rows.is_diagonal else _ACCURACY) * min(1.0, objective.tol / 1e-4)
-    z = rows.scores(theta)
-    loss, slope, curve = _evaluate(z, y, cost)
-    tolerance, expensive = objective.tol * cost.sum(), _refresh_after(rows)
-    n_products = _MAX_PRODUCTS if precondition is None else 0
-    first_energy, stalled = 0.0, 0
-    for iteration in range(objective.max_iter + 1):
-        gradient = rows.sums(slope) - rows.penalty * theta
-        if precondition is None or n_products > expensive:
-            precondition = rows.preconditioner(curve)
-        energy = float(gradient @ precondition(gradient))
-        target = accuracy**2 * float(theta[:-1] @ theta[:-1] + 1e-2 * min(1.0, curve.sum()))
-        if (np.abs(gradient).max() <= tolerance and energy <= target) or stalled >= 2:
-            return z, iteration + 1, precondition
-        if iteration == objective.max_iter:
-            break
-        first_energy = max(first_energy, energy)
-        forcing = min(1e-2, max(1e-6, energy / first_energy))
-        step, change, n_products = _conjugate_gradients(
-            rows, curve, precondition, gradient, max(forcing * energy, 0.3 * target)
-        )
-        gain, before = gradient @ step, loss + 0.5 * (rows.penalty * theta) @ theta
-        size, is_negligible = 1.0, gain <= _NEGLIGIBLE * before
-        while size > _SMALLEST_STEP and not is_negligible:
-            moved = theta + size * step
-            after = _evaluate(z + size * change, y, cost)[0] + 0.5 * (rows.penalty * moved) @ moved
-            if after <= before - 1e-4 * size * gain:
-                break
-            size *= 0.5
-        if size <= _SMALLEST_STEP:
-            return z, -iteration - 1, precondition
-        stalled += bool(is_negligible)
-        theta += size * step
-        z += size * change
+        Returns the rows' scores and the number of steps: the last gradient counts as one; negative, or 0,
+        where the optimum was not reached.
+        """
+        rows, y, objective = self.rows, self.y, self.objective
+        accuracy = (_DIAGONAL_ACCURACY if rows.is_diagonal else _ACCURACY) * min(1.0, objective.tol / 1e-4)
+        z = rows.scores(theta)
         loss, slope, curve = _evaluate(z, y, cost)
-    assert precondition is not None
-    return z, -objective.max_iter, precondition
+        tolerance, expensive = objective.tol * cost.sum(), _refresh_after(rows)
+        n_products = _MAX_PRODUCTS if self.precondition is None else 0
+        first_energy, stalled = 0.0, 0
+        for iteration in range(objective.max_iter + 1):
+            gradient = rows.sums(slope) - rows.penalty * theta
+            if self.precondition is None or n_products > expensive:
+                self.precondition = rows.preconditioner(curve)
+            energy = float(gradient @ self.precondition(gradient))
+            target = accuracy**2 * float(theta[:-1] @ theta[:-1] + 1e-2 * min(1.0, curve.sum()))
+            if (np.abs(gradient).max() <= tolerance and energy <= target) or stalled >= 2:
+                return z, iteration + 1
+            if iteration == objective.max_iter:
+                break
+            first_energy = max(first_energy, energy)
+            forcing = min(1e-2, max(1e-6, energy / first_energy))
+            step, change, n_products = _conjugate_gradients(
+                rows, curve, self.precondition, gradient, max(forcing * energy, 0.3 * target)
+            )
+            gain, before = gradient @ step, loss + 0.5 * (rows.penalty * theta) @ theta
+            size, is_negligible = 1.0, gain <= _NEGLIGIBLE * before
+            while size > _SMALLEST_STEP and not is_negligible:
+                moved = theta + size * step
+                after = _evaluate(z + size * change, y, cost)[0] + 0.5 * (rows.penalty * moved) @ moved
+                if after <= before - 1e-4 * size * gain:
+                    break
+                size *= 0.5
+            if size <= _SMALLEST_STEP:
+                return z, -iteration - 1
+            stalled += bool(is_negligible)
+            theta += size * step
+            z += size * change
+            loss, slope, curve = _evaluate(z, y, cost)
+        return z, -objective.max_iter

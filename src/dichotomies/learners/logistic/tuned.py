@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, log_expit
@@ -13,8 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.parallel import Context
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
 from dichotomies._common.validation import check_indices, check_magnitude, row_weights
-from dichotomies.learners.base import LEARNERS, SCORER, Learner, Unsupported
+from dichotomies.learners.base import LEARNERS, SCORER, Learner, NodeScorer, Unsupported
 from dichotomies.learners.logistic.learner import Settings, check_class_weight
 from dichotomies.learners.logistic.strength import choose_strength
 from dichotomies.learners.logistic.training import NodeTraining
@@ -23,10 +24,6 @@ from dichotomies.persistence.checks import Array, Size
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.tree import ClassTree
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
-    from dichotomies.learners.base import NodeScorer
 
 _DEFAULT_CS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 

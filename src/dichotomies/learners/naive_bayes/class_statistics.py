@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.naive_bayes.moments import Moments
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Each, Size, Such, check_value, expect
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.typing import FloatArray, IntArray
 
 #: Contents of `tables` by kind: weight, means and centred second moments, of the rows weighted and then
 #: unweighted; sums of features; the same sums as a CSR matrix (data, indices, indptr).

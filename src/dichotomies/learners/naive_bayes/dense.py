@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from dichotomies._common.parallel import even_batches, run
+from dichotomies._common.parallel import Context, even_batches, run
+from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.naive_bayes.class_counts import dense_group_sums
 from dichotomies._kernels.naive_bayes.sparse_nodes import BERNOULLI, NORMALISED, ROUNDING
 from dichotomies._kernels.weights import score_own_rows
+from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
+from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
+from dichotomies.learners.naive_bayes.smoothing import Smoothing
 from dichotomies.learners.weights import DenseWeights
-
-if TYPE_CHECKING:
-    from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import FloatArray
-    from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
-    from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
-    from dichotomies.learners.naive_bayes.smoothing import Smoothing
-    from dichotomies.rows import NodeTask
+from dichotomies.rows import NodeTask
 
 
 @dataclass(frozen=True)

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from dichotomies._common.gathering import gather
-from dichotomies._common.parallel import even_batches, run
+from dichotomies._common.parallel import Context, even_batches, run
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.naive_bayes import gaussian as kernels
 from dichotomies._kernels.naive_bayes.gaussian import Quadratic
 from dichotomies._kernels.naive_bayes.moments import Moments, group_moments, leaf_moments, node_moments
 from dichotomies._kernels.search.node_scores import QuadraticNodes
 from dichotomies.learners.base import Unsupported
-from dichotomies.learners.naive_bayes.priors import Prior
+from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
+from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups
+from dichotomies.learners.naive_bayes.smoothing import Prior
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-    from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
-    from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups
-    from dichotomies.rows import NodeTask
-    from dichotomies.tree import ClassTree
+from dichotomies.rows import NodeTask
+from dichotomies.tree import ClassTree
 
 #: Largest term of an expanded square: a squared distance of mean and origin, in half variances. Beyond it,
 #: cancellation would lose too many digits.

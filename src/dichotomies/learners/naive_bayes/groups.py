@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.naive_bayes.side_sums import side_sums
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-    from dichotomies.rows import NodeTask
+from dichotomies.rows import NodeTask
 
 
 class GroupedRows(NamedTuple):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 
+from dichotomies._common.parallel import Context
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import is_small
-from dichotomies.learners.base import LEARNERS, SCORER, CrossFitted, Learner, Wanted
+from dichotomies.learners.base import LEARNERS, SCORER, CrossFitted, Learner, NodeScorer, Wanted
 from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
 from dichotomies.learners.naive_bayes.dense import DenseCounts
 from dichotomies.learners.naive_bayes.gaussian import GaussianMoments, GaussianRule
@@ -18,14 +21,7 @@ from dichotomies.learners.naive_bayes.smoothing import Smoothing
 from dichotomies.learners.naive_bayes.sparse import SparseCounts
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-    from dichotomies.learners.base import NodeScorer
-    from dichotomies.rows import NodeTask
+from dichotomies.rows import NodeTask
 
 #: Numbers up to which sparse rows, and the weights of their features, are written out in small problems.
 _WRITTEN_OUT = 2**22

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from dichotomies._common.gathering import take_segments
-from dichotomies._common.parallel import even_batches, run
+from dichotomies._common.parallel import Context, even_batches, run
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.naive_bayes.class_counts import sum_active
 from dichotomies._kernels.naive_bayes.sparse_models import SparseRows
 from dichotomies._kernels.naive_bayes.sparse_sides import Counts
 from dichotomies.learners.naive_bayes.bottom_up import BottomUpPass, RequestedOutputs
-
-if TYPE_CHECKING:
-    from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
-    from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
-    from dichotomies.learners.naive_bayes.smoothing import Background, Smoothing
-    from dichotomies.learners.weights import SparseWeights
-    from dichotomies.rows import NodeTask
+from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
+from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
+from dichotomies.learners.naive_bayes.smoothing import Background, Smoothing
+from dichotomies.learners.weights import SparseWeights
+from dichotomies.rows import NodeTask
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from dichotomies._common.parallel import even_batches
+from dichotomies._common.typing import BoolArray, IntArray
 from dichotomies._kernels.naive_bayes.sparse_models import Visits
 from dichotomies._kernels.naive_bayes.sparse_sides import Subtrees
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import BoolArray, IntArray
-    from dichotomies.rows import NodeTask
+from dichotomies.rows import NodeTask
 
 #: A subtree is small if its work is at most ``1 / (_SUBTREES_PER_JOB * n_jobs)`` of the root's.
 _SUBTREES_PER_JOB = 4

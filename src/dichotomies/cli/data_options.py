@@ -1,4 +1,4 @@
-"""Roles of columns, as options and a TOML file name them or as the values suggest, and their description."""
+"""Options about the data of a command: the file (`Source`) and the roles of its columns (`ColumnOptions`)."""
 
 import functools
 import inspect
@@ -11,10 +11,62 @@ from typing import TYPE_CHECKING, Any
 from dichotomies._common.progress import TRAINING, Bar
 from dichotomies.cli import options
 from dichotomies.cli.inputs import label_of
+from dichotomies.cli.printing import printable
 from dichotomies.cli.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from dichotomies.tables import Columns, TableFile
+
+
+@dataclass(frozen=True)
+class Source:
+    """The data file of a command, and what its options say about the file."""
+
+    path: Path
+    format: str | None
+    first_id: int | None
+    dialect: dict[str, Any]
+
+    def opened(self) -> "TableFile":
+        """Open the file."""
+        from dichotomies.tables import open_table
+
+        return open_table(self.path, self.format, **self.dialect)
+
+
+#: Options about a data file, of every command that reads one.
+_OF_SOURCE = {
+    "format": options.Format,
+    "delimiter": options.Delimiter,
+    "encoding": options.Encoding,
+    "decimal": options.Decimal,
+    "max_line": options.MaxLine,
+    "first_id": options.FirstId,
+}
+
+
+def reads_a_file(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: replace a command's parameter ``source`` by the argument DATA and the options about it."""
+    signature = inspect.signature(command)
+    data = signature.parameters["source"].replace(name="data", annotation=options.Data)
+    own = [data if name == "source" else each for name, each in signature.parameters.items()]
+    made = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in _OF_SOURCE.items()
+    ]
+
+    @functools.wraps(command)
+    def run(*args: Any, data: Path, **values: Any) -> Any:
+        for path in (values.get("model"), data):  # before libraries are imported, which takes seconds
+            if path is not None and not path.exists():
+                raise FileNotFoundError(f"There is no file {path}.")
+        form, first, line = (values.pop(name) for name in ("format", "first_id", "max_line"))
+        dialect = {name: values.pop(name) for name in ("delimiter", "encoding", "decimal")}
+        dialect |= {} if line is None else {"max_line": line * 2**20}
+        return command(*args, source=Source(data, form, first, dialect), **values)
+
+    run.__signature__ = signature.replace(parameters=[*own, *made])  # type: ignore[attr-defined]
+    return run
 
 
 @dataclass(frozen=True)
@@ -67,7 +119,7 @@ _OF_COLUMNS: dict[str, tuple[Any, Any]] = {
 
 
 def reads_columns(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: make of a command's parameter ``columns`` the options about the columns of its data."""
+    """Decorator: replace a command's parameter ``columns`` by the options about the columns of its data."""
     signature = inspect.signature(command)
     parameters: list[inspect.Parameter] = []
     for name, each in signature.parameters.items():
@@ -127,11 +179,10 @@ def toml_of(path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path} is not TOML ({error}).") from error
 
 
-def roles_in_words(columns: "Columns") -> list[str]:
-    """Describe how columns are read, one line for each role."""
+def print_roles(columns: "Columns") -> None:
+    """Print how columns are read, one line for each role."""
     from dichotomies.tables.errors import listing
 
-    lines = []
     for role, title in _TITLES.items():
         names = [
             f"{each.column} ({each.remark})" if each.remark else each.column
@@ -139,8 +190,7 @@ def roles_in_words(columns: "Columns") -> list[str]:
             if each.role == role
         ]
         if names:
-            lines.append(f"{title:<12}{listing(names)}")
-    return lines
+            print(printable(f"{title:<12}{listing(names)}"))
 
 
 _TITLES = {

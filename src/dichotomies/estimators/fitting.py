@@ -1,35 +1,56 @@
-"""Rows that users give: checked, and converted to what the trees and the base learner take."""
+"""`Fitting`: steps that all ways to fit share, from the check of the rows to the fitted attributes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array, csr_matrix
+from sklearn import get_config
 from sklearn.base import clone
-from sklearn.utils import get_tags
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.chunks import LIMIT, n_bytes
+from dichotomies._common.parallel import ONE_BLAS_THREAD, Context, shipping_once
 from dichotomies._common.progress import SHOWS_ANSWERS
-from dichotomies._common.validation import check_indices, check_magnitude, plain_labels, row_weights
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
+from dichotomies._common.validation import (
+    check_indices,
+    check_magnitude,
+    is_dask,
+    plain_labels,
+    row_weights,
+)
+from dichotomies._kernels.compile import training
+from dichotomies.inference.conformal import ConformalRows
+from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners import GenericLearner, input_dtypes
-from dichotomies.learners.frames import FrameColumns, InFrame
+from dichotomies.learners.frames import FrameCategories, FrameColumns, InFrame
 from dichotomies.rows import Rows
+from dichotomies.training.drift import Drift
+from dichotomies.training.external import Calibration
+from dichotomies.training.kept_rows import KeptRows
 from dichotomies.training.parameters import TreeParameters
-from dichotomies.training.plan import Plan, base_estimator, names_estimator
+from dichotomies.training.plan import Plan
+from dichotomies.training.train import Trained
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
 
-    from dichotomies._common.typing import IntArray, LabelArray, Matrix
-    from dichotomies.learners.frames import FrameCategories
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-class ValidatedInput(TreeParameters):
-    """Base class of estimators whose input is what their base learner takes: arrays, CSR, data frames.
+class Fitting(TreeParameters):
+    """Base class of the estimators: input that their base learner takes, and attributes that a fit sets.
 
     Attributes
     ----------
@@ -44,15 +65,66 @@ class ValidatedInput(TreeParameters):
     n_features_in_: int
     frame_columns_: FrameColumns
     categories_: FrameCategories
+    model_: FittedForest
+    calibration_: Calibration
+    conformal_: ConformalRows
+    kept_rows_: KeptRows
+    statistics_: ClassStatistics
+    drift_: Drift
+    learner_: str
+    structure_: str | None
 
     @property
     def base_estimator(self) -> Any:
-        """The estimator trained at the nodes: the one given, or the one chosen."""
-        return base_estimator(self)
+        """The estimator at the nodes: the one given or chosen; until then, one that takes the same X."""
+        return getattr(self, "estimator_", LogisticRegression()) if self._is_open() else self.estimator
 
     def is_to_choose(self) -> bool:
         """Return True if the base learner is to be chosen, and is not yet."""
-        return not names_estimator(self) and self.learner == "auto" and not hasattr(self, "estimator_")
+        return self._is_open() and self.learner == "auto" and not hasattr(self, "estimator_")
+
+    def _is_open(self) -> bool:
+        return self.estimator is None or (isinstance(self.estimator, str) and self.estimator == "auto")
+
+    # ------------------------------------------------------------------ fitted attributes
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Training as a whole or not at all: if it fails, what was fitted before stays as it was."""
+        before, limit = self.__dict__.copy(), LIMIT.set(None)
+        try:
+            # more BLAS threads would only wait for one another on matrices of nodes and calibrators
+            with ONE_BLAS_THREAD, training(), shipping_once():
+                yield
+        except BaseException as error:
+            self.__dict__ = before
+            if isinstance(error, np.linalg.LinAlgError):
+                raise ValueError(
+                    f"Training met a matrix that cannot be inverted or decomposed ({error}): features are "
+                    "too large, or of too different scales; scale them, as StandardScaler does."
+                ) from error
+            raise
+        finally:
+            LIMIT.reset(limit)
+
+    def _forget_fit(self) -> None:
+        """Remove results of an earlier fit that the next may not have."""
+        for name in ("estimator_", "learner_nll_", "conformal_", "kept_rows_", "statistics_"):
+            self.__dict__.pop(name, None)
+
+    def _take_trained(self, trained: Trained, n_rows: int) -> None:
+        """Set the attributes of a model that was fitted to `n_rows` rows."""
+        self.model_, self.calibration_, conformal, kept = trained
+        if conformal is not None:
+            self.conformal_ = conformal
+        if kept is not None:
+            self.kept_rows_ = kept
+        self.drift_ = Drift(0, n_rows, 0, 0, 0, np.zeros(self.model_.forest.n_different, dtype=bool))
+
+    def _context(self) -> Context:
+        return Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
+
+    # ------------------------------------------------------------------ plan and rows
 
     def _planned(self, X: Any) -> tuple[Plan, Any]:
         """Make the plan, and the rows with numbers for the categories that clones see as they are."""
@@ -75,7 +147,7 @@ class ValidatedInput(TreeParameters):
         return _in_frame(plan, columns), columns.numbers(X)
 
     def _for_frame(self, X: Any) -> Any:
-        """The base learner, told of the categorical columns of a data frame where it takes such."""
+        """The base learner, with the categorical columns of a data frame as a parameter if it has one."""
         self.__dict__.pop("categories_", None)
         find = getattr(self.base_estimator, "frame_categories", None)
         if find is None or (categories := find(X)) is None:
@@ -106,6 +178,12 @@ class ValidatedInput(TreeParameters):
         if sample_weight is not None:
             weight = row_weights(sample_weight, X.shape[0])
         return Rows(X, codes, classes, weight)
+
+    def _nodes_get_weight(self, weight: FloatArray | None) -> bool:
+        """False where metadata routing says that weights are not for the nodes."""
+        if weight is None or not get_config()["enable_metadata_routing"]:
+            return True
+        return "sample_weight" in process_routing(self, "fit", sample_weight=weight).estimator.fit
 
     def _numbered(self, X: Any) -> Any:
         """A data frame with numbers for its categories."""
@@ -188,6 +266,20 @@ class ValidatedInput(TreeParameters):
             and X.dtype in accepted["dtype"]
             and bool(np.isfinite(values.sum()))
         )
+
+
+def by_block(method: Method) -> Method:
+    """Let a method that predicts rows take Dask collections, for which it returns a lazy Dask array."""
+
+    @wraps(method)
+    def answer(self: Any, X: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X)
+        from dichotomies.estimators.dask_input import blocks
+
+        return blocks(self, method.__name__, X)
+
+    return cast("Method", answer)
 
 
 def _told_of(categories: FrameCategories, base: Any) -> Any:
