@@ -379,8 +379,8 @@ def test_calibrator_objects_are_cloned_and_kept_clean(digits):
 
 
 CROSS_VALIDATION = (
-    "Which rows are held out or in a fold depends on the order and number of rows, so removing a row is not "
-    "the same as giving it weight zero; scikit-learn's CalibratedClassifierCV has the same exceptions."
+    "Which rows are held out or in a fold depends on the order and number of rows, so repeating a row is not "
+    "the same as giving it weight two; scikit-learn's CalibratedClassifierCV has the same exceptions."
 )
 
 
@@ -393,6 +393,17 @@ def test_scikit_learn_accepts_it_calibrated(params):
         "check_sample_weight_equivalence_on_sparse_data": CROSS_VALIDATION,
     }
     check_estimator(NestedDichotomyClassifier(**params), expected_failed_checks=exceptions)
+
+
+@pytest.mark.parametrize("size", [0.2, "cross-fit"])
+def test_rows_of_weight_zero_are_no_rows_calibrated_too(digits, size):
+    X, y = digits[0][:400], digits[1][:400]
+    weight = np.arange(400) % 3 / 2.0
+    clf = NestedDichotomyClassifier(GaussianNB(var_smoothing=0.1), calibration_size=size, random_state=0)
+    found = clf.fit(X, y, weight).predict_log_proba(X)
+    kept = weight > 0
+    expected = clone(clf).fit(X[kept], y[kept], weight[kept]).predict_log_proba(X)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_folds_and_hold_out_are_drawn_from_random_state(digits):

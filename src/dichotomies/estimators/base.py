@@ -109,7 +109,10 @@ class DichotomyEstimator(
         self._forget_fit()
         plan, X = self._planned(X)
         rows = self._validated(X, y, sample_weight)
-        node_rows = rows if self._nodes_get_weight(rows.weight) else rows.reweighted(None)
+        if nodes_get_weight := self._nodes_get_weight(rows.weight):
+            numbers_rows = not isinstance(plan.cv, int | str) and not hasattr(plan.cv, "split")
+            rows = rows if numbers_rows else rows.weighing()
+        node_rows = rows if nodes_get_weight else rows.reweighted(None)
         context = self._context()
         bar: Any = nullcontext()
         if context.verbose:

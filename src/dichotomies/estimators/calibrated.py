@@ -9,11 +9,17 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    check_is_fitted,
+    column_or_1d,
+)
 
 from dichotomies._common.doc_links import documented
 from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
+from dichotomies._common.validation import plain_labels, row_weights
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
 from dichotomies.learners import takes_weight
 from dichotomies.persistence import Estimator, savable, save
@@ -102,8 +108,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         calibrator: MulticlassCalibrator = clone(MULTICLASS.resolve(self.method, MulticlassCalibrator))
-        labels = np.asarray(y)
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if y is None:
+            raise ValueError("CalibratedClassifier requires y to be passed, but the target y is None.")
+        labels = column_or_1d(plain_labels(y), warn=True)
+        X, labels = indexable(X, labels)
+        _check_n_features(self, X, reset=True)
+        _check_feature_names(self, X, reset=True)
+        weight = None if sample_weight is None else row_weights(sample_weight, len(labels))
         if _is_fitted(self.estimator):
             self.__dict__.pop("estimator_", None)
             log_proba, labels = self._uncalibrated(X), _known(labels, self.estimator.classes_)
@@ -121,12 +132,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         The only row of a class is not among them, because a model without it does not know its class.
         """
-        check_consistent_length(X, labels, weight)
         if weight is not None and not takes_weight(self.estimator):
             raise TypeError(f"sample_weight was given, but {_name(self.estimator)} cannot be fitted with it.")
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"A classifier needs at least two classes, but y has only {classes.tolist()!r}.")
+            raise ValueError(f"A classifier needs at least two classes, but y has one class: {classes[0]!r}.")
         self.estimator_ = _trained(self.estimator, X, labels, weight)
         several = np.flatnonzero(np.bincount(codes)[codes] > 1)
         if not len(several):

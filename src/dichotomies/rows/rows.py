@@ -91,6 +91,12 @@ class Rows:
             rows if self.index is None else self.index[rows],
         )
 
+    def weighing(self) -> Rows:
+        """View without rows of weight zero; classes that have no other rows keep theirs."""
+        if self.weight is None or self.weight.all():
+            return self
+        return self.take(np.flatnonzero((self.weight > 0) | (self.class_weight == 0)[self.codes]))
+
     def reweighted(self, weight: FloatArray | None) -> Rows:
         """View with other weights."""
         return replace(self, weight=weight, memo={})

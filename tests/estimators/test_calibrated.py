@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -10,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import check_estimator
 
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.estimators.calibrated import CalibratedClassifier
@@ -86,3 +88,15 @@ def test_what_cannot_be_cross_fitted_is_refused(iris):
         CalibratedClassifier(GaussianNB()).fit(X, np.zeros(150))
     with pytest.raises(TypeError, match="KNeighborsClassifier cannot be fitted with it"):
         CalibratedClassifier(KNeighborsClassifier()).fit(X, y, np.ones(150))
+
+
+@pytest.mark.slow
+def test_scikit_learn_accepts_it():
+    check_estimator(CalibratedClassifier(LogisticRegression(), cv=3), on_skip=None)
+
+
+def test_labels_are_checked_as_by_the_trees():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="y has no label in row 0"):
+        CalibratedClassifier(GaussianNB()).fit(X, np.array([None, *y[1:].astype(str)], dtype=object))
+    assert CalibratedClassifier(GaussianNB()).fit(X, y).n_features_in_ == 4
