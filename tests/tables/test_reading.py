@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -205,3 +206,18 @@ def test_numbers_with_words_among_them_are_left_out_with_the_word(file_of):
     columns = table.with_roles(Columns(label="y"))
     assert columns.features == ("size",)
     assert "numbers, but for words such as 'k.A.'" in columns.found[0].remark
+
+
+def test_gaps_of_parquet_columns_are_counted_as_those_of_csv(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, np.nan, 3.0], "b": [np.nan] * 3, "c": [1, 2, 3], "y": ["u", "v", "w"]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    of_csv, of_parquet = (
+        open_table(tmp_path / name).with_roles(Columns(label="y")).found for name in ("t.csv", "t.parquet")
+    )
+    assert of_csv == of_parquet
+    assert [tuple(each) for each in of_csv] == [
+        ("a", "number", "missing in 1"),
+        ("b", "left out", "no values"),
+        ("c", "number", ""),
+    ]

@@ -114,7 +114,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X, labels = indexable(X, labels)
         _check_n_features(self, X, reset=True)
         _check_feature_names(self, X, reset=True)
-        weight = None if sample_weight is None else row_weights(sample_weight, len(labels))
+        checked = row_weights(sample_weight, len(labels))
+        weight = None if sample_weight is None else checked
         if _is_fitted(self.estimator):
             self.__dict__.pop("estimator_", None)
             log_proba, labels = self._uncalibrated(X), _known(labels, self.estimator.classes_)

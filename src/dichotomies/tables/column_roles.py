@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -63,7 +64,10 @@ def with_roles(columns: Columns, file: ColumnFile) -> Columns:
     found = {name: Found(name, _NAMED[role], "as told") for name, role in named.items() if role in _NAMED}
     open_names = [name for name in types if name not in named]
     native = {name: _native_role(types[name]) if file.kind != "CSV" else None for name in open_names}
-    found |= {name: Found(name, *role) for name, role in native.items() if role is not None}
+    natives = [Found(name, *role) for name, role in native.items() if role is not None]
+    found |= {each.column: each for each in natives if each.role == "left out"}
+    natives = [each for each in natives if each.role != "left out"]
+    found |= {each.column: each for each in _with_gaps(natives, file)}
     seen = _seen(file, [name for name in open_names if native[name] is None])
     found |= {name: Found(name, *each.role()) for name, each in seen.items()}
     for name in [name for name in native if _is_row_number(name, found[name], file)]:
@@ -128,6 +132,24 @@ def _native_role(kind: Any) -> tuple[str, str] | None:
     if is_a.is_string(value) or is_a.is_large_string(value) or is_a.is_dictionary(kind):
         return None
     return "left out", f"of the type {kind}"
+
+
+def _with_gaps(natives: list[Found], file: ColumnFile) -> Iterator[Found]:
+    """Say how many numbers of a column are missing; leave out columns without values."""
+    is_null, n_rows = pyarrow(".compute").is_null, 0
+    gaps = dict.fromkeys((each.column for each in natives), 0)
+    for batch in file.record_batches(list(gaps), {}, _BATCH_ROWS) if gaps else ():
+        n_rows += len(batch)
+        for name in gaps:
+            gaps[name] += is_null(batch.column(name), nan_is_null=True).true_count
+    for each in natives:
+        n_missing = gaps[each.column]
+        if n_missing == n_rows > 0:
+            yield Found(each.column, "left out", "no values")
+        elif n_missing and each.role == "number":
+            yield each._replace(remark=f"missing in {n_missing:,}")
+        else:
+            yield each
 
 
 def _seen(file: ColumnFile, names: list[str]) -> dict[str, _Seen]:
