@@ -5,9 +5,11 @@ import math
 import numpy as np
 from scipy.special import expit, gammaln
 
-from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.isotonic import pool_ties
+from dichotomies._kernels.score_maps import Knots
+from dichotomies._kernels.segments import SegmentArrays
 
 PRIOR_ROWS = 2.0  # N' in the paper, shared by the bins
 NEGLIGIBLE = 1e-17  # weight of a binning, relative to the best one
@@ -155,19 +157,11 @@ def _average_over_bins(positive: FloatArray, negative: FloatArray, middle: Float
 
 
 @kernel(seconds=5)
-def fit_binning(
-    scores: FloatArray,
-    targets: BoolArray,
-    weights: FloatArray,
-    offsets: IntArray,
-    order: IntArray,
-    knot_offsets: IntArray,
-    knot_scores: FloatArray,
-    knot_probabilities: FloatArray,
-) -> None:
+def fit_binning(segments: SegmentArrays, order: IntArray, knots: Knots) -> None:
     """Write the steps of the averaged binnings, segment after segment, at most one per distinct score."""
-    end = 0
-    knot_offsets[0] = 0
+    scores, targets, weights, offsets = segments
+    knot_offsets, knot_scores, knot_values = knots
+    knot_offsets[0] = end = 0
     for k in range(len(offsets) - 1):
         rows = slice(offsets[k], offsets[k + 1])
         distinct, positive, negative = pool_ties(scores, targets, weights, order[rows])
@@ -176,6 +170,6 @@ def fit_binning(
             p = average_over_bins(positive, negative, middle)
             for i in range(len(p)):
                 if i == 0 or p[i] != p[i - 1]:
-                    knot_scores[end], knot_probabilities[end] = middle[i], p[i]
+                    knot_scores[end], knot_values[end] = middle[i], p[i]
                     end += 1
         knot_offsets[k + 1] = end

@@ -8,6 +8,8 @@ from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.logistic import platt_targets, softplus
 from dichotomies._kernels.platt import EQUAL, affine, standardise
+from dichotomies._kernels.score_maps import Knots
+from dichotomies._kernels.segments import SegmentArrays
 from dichotomies._kernels.sorting import sort_segments
 
 ROOM = 64  # nodes that a tree may have
@@ -199,22 +201,14 @@ def grow(
 
 
 @kernel(seconds=10)
-def grow_on_scores(
-    scores: FloatArray,
-    targets: BoolArray,
-    weights: FloatArray,
-    offsets: IntArray,
-    max_depth: int,
-    least: float,
-    knot_offsets: IntArray,
-    knot_scores: FloatArray,
-    knot_values: FloatArray,
-) -> None:
+def grow_on_scores(segments: SegmentArrays, max_depth: int, least: float, knots: Knots) -> None:
     """Write the first score of every leaf twice, with slope and intercept there, segment after segment.
 
-    The trees split by the score itself. `knot_scores` and `knot_values` need room for two knots per leaf:
-    there are at most as many leaves as rows with a weight, and at most ``ROOM / 2``.
+    The trees split by the score itself. There are two knots per leaf, and at most as many leaves as rows with
+    a weight, and at most ``ROOM / 2``.
     """
+    scores, targets, weights, offsets = segments
+    knot_offsets, knot_scores, knot_values = knots
     feature, threshold, left = np.empty(ROOM, np.intp), np.empty(ROOM), np.empty(ROOM, np.intp)
     lines, start, stack = np.empty((ROOM, 2)), np.empty(ROOM), np.empty(ROOM, np.intp)
     knot_offsets[0] = end = 0

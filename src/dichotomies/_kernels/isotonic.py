@@ -4,7 +4,9 @@ import numpy as np
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.score_maps import Knots
 from dichotomies._kernels.segment_isotonic import pool_segments
+from dichotomies._kernels.segments import SegmentArrays
 
 
 @kernel
@@ -87,23 +89,14 @@ def block_probabilities(positive: FloatArray, negative: FloatArray) -> FloatArra
 
 
 @kernel
-def fit_isotonic(
-    scores: FloatArray,
-    targets: BoolArray,
-    weights: FloatArray,
-    offsets: IntArray,
-    order: IntArray,
-    knot_offsets: IntArray,
-    knot_scores: FloatArray,
-    knot_probabilities: FloatArray,
-) -> None:
+def fit_isotonic(segments: SegmentArrays, order: IntArray, knots: Knots) -> None:
     """Write the first and the last score of every block with its probability, segment after segment.
 
-    `knot_scores` and `knot_probabilities` need room for as many knots as there are scores; how many
-    there are stands at the end of `knot_offsets`.
+    There are at most as many knots as scores.
     """
-    end = 0
-    knot_offsets[0] = 0
+    scores, targets, weights, offsets = segments
+    knot_offsets, knot_scores, knot_values = knots
+    knot_offsets[0] = end = 0
     for k in range(len(offsets) - 1):
         rows = slice(offsets[k], offsets[k + 1])
         distinct, positive, negative = pool_ties(scores, targets, weights, order[rows])
@@ -113,31 +106,22 @@ def fit_isotonic(
             p = block_probabilities(positive[:n_blocks], negative[:n_blocks])
             first = 0
             for j in range(n_blocks):
-                knot_scores[end], knot_probabilities[end] = distinct[first], p[j]
+                knot_scores[end], knot_values[end] = distinct[first], p[j]
                 end += 1
                 if last[j] > first:
-                    knot_scores[end], knot_probabilities[end] = distinct[last[j]], p[j]
+                    knot_scores[end], knot_values[end] = distinct[last[j]], p[j]
                     end += 1
                 first = last[j] + 1
         knot_offsets[k + 1] = end
 
 
 @fit_isotonic.plainly
-def _fit_isotonic(
-    scores: FloatArray,
-    targets: BoolArray,
-    weights: FloatArray,
-    offsets: IntArray,
-    order: IntArray,
-    knot_offsets: IntArray,
-    knot_scores: FloatArray,
-    knot_probabilities: FloatArray,
-) -> None:
-    blocks = pool_segments(scores, targets, weights, offsets, order)
+def _fit_isotonic(segments: SegmentArrays, order: IntArray, knots: Knots) -> None:
+    blocks = pool_segments(*segments, order)
     first, last = blocks.first, blocks.last
     n_knots = np.where(last > first, 2, 1)
     end = np.concatenate([[0], np.cumsum(n_knots)])
-    knot_offsets[:] = end[blocks.offsets]
-    knot_scores[end[1:] - 1] = blocks.distinct[last]
-    knot_scores[end[:-1]] = blocks.distinct[first]
-    knot_probabilities[: end[-1]] = np.repeat(blocks.probabilities(), n_knots)
+    knots.offsets[:] = end[blocks.offsets]
+    knots.scores[end[1:] - 1] = blocks.distinct[last]
+    knots.scores[end[:-1]] = blocks.distinct[first]
+    knots.values[: end[-1]] = np.repeat(blocks.probabilities(), n_knots)

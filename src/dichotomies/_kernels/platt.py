@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+from dichotomies._common.typing import BoolArray, FloatArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.logistic import maximise, platt_targets, softplus
 from dichotomies._kernels.score_maps import share_of_range
 from dichotomies._kernels.segment_newton import SegmentRows, maximise_segments
+from dichotomies._kernels.segments import SegmentArrays
 
 #: Values that differ by less than this part of their size count as equal.
 EQUAL = 1e-12
@@ -82,19 +83,13 @@ def plain_seconds(n_rows: int, n_segments: int) -> float:
 
 
 @kernel(seconds=5)
-def fit_affine(
-    scores: FloatArray,
-    targets: BoolArray,
-    weights: FloatArray,
-    offsets: IntArray,
-    intercept: bool,
-    out: FloatArray,
-) -> None:
+def fit_affine(segments: SegmentArrays, intercept: bool, out: FloatArray) -> None:
     """Write slope and intercept of every segment into `out` (m, 3).
 
     With an intercept this is Platt scaling; scores that are all equal get slope 0. Without, it is the
     inverse temperature, 0 where the optimum is negative and 1 where all scores are 0.
     """
+    scores, targets, weights, offsets = segments
     for k in range(len(offsets) - 1):
         rows = slice(offsets[k], offsets[k + 1])
         out[k, 0], out[k, 1] = affine(scores[rows], targets[rows], weights[rows], intercept)
@@ -102,14 +97,8 @@ def fit_affine(
 
 
 @fit_affine.plainly
-def _fit_affine(
-    scores: FloatArray,
-    targets: BoolArray,
-    weights: FloatArray,
-    offsets: IntArray,
-    intercept: bool,
-    out: FloatArray,
-) -> None:
+def _fit_affine(segments: SegmentArrays, intercept: bool, out: FloatArray) -> None:
+    scores, targets, weights, offsets = segments
     out[:] = 0.0 if intercept else [1.0, 0.0, 0.0]
     some = np.diff(offsets) > 0
     if not some.any():
@@ -161,15 +150,14 @@ def _affine(
     scores: FloatArray, targets: BoolArray, weights: FloatArray, intercept: bool
 ) -> tuple[float, float]:
     out = np.empty((1, 3))
-    _fit_affine(scores, targets, weights, np.array([0, len(scores)]), intercept, out)
+    _fit_affine(SegmentArrays(scores, targets, weights, np.array([0, len(scores)])), intercept, out)
     return out[0, 0], out[0, 1]
 
 
 @kernel(seconds=5)
-def fit_beta(
-    scores: FloatArray, targets: BoolArray, weights: FloatArray, offsets: IntArray, out: FloatArray
-) -> None:
+def fit_beta(segments: SegmentArrays, out: FloatArray) -> None:
     """Write a, b and c of ``a log p - b log(1 - p) + c`` of every segment into `out` (m, 3)."""
+    scores, targets, weights, offsets = segments
     for k in range(len(offsets) - 1):
         rows = slice(offsets[k], offsets[k + 1])
         features = np.empty((2, offsets[k + 1] - offsets[k]))
@@ -178,26 +166,19 @@ def fit_beta(
 
 
 @fit_beta.plainly
-def _fit_beta(
-    scores: FloatArray, targets: BoolArray, weights: FloatArray, offsets: IntArray, out: FloatArray
-) -> None:
+def _fit_beta(segments: SegmentArrays, out: FloatArray) -> None:
+    scores = segments.scores
     features = np.stack([-np.logaddexp(0.0, -scores), np.logaddexp(0.0, scores)])
-    _fit_slopes(features, targets, weights, offsets, EQUAL_LOGS, out)
+    _fit_slopes(features, segments, EQUAL_LOGS, out)
 
 
 @kernel(seconds=5)
-def fit_quadratic(
-    scores: FloatArray,
-    targets: BoolArray,
-    weights: FloatArray,
-    offsets: IntArray,
-    ends: FloatArray,
-    out: FloatArray,
-) -> None:
+def fit_quadratic(segments: SegmentArrays, ends: FloatArray, out: FloatArray) -> None:
     """Write a, b and c of ``b t^2 / 2 - a (1 - t)^2 / 2 + c`` of every segment into `out` (m, 3).
 
     `ends` (2 m,) are the lowest and the highest score of each segment, between which t goes from 0 to 1.
     """
+    scores, targets, weights, offsets = segments
     for k in range(len(offsets) - 1):
         rows = slice(offsets[k], offsets[k + 1])
         features = np.empty((2, offsets[k + 1] - offsets[k]))
@@ -206,29 +187,16 @@ def fit_quadratic(
 
 
 @fit_quadratic.plainly
-def _fit_quadratic(
-    scores: FloatArray,
-    targets: BoolArray,
-    weights: FloatArray,
-    offsets: IntArray,
-    ends: FloatArray,
-    out: FloatArray,
-) -> None:
-    low, high = np.repeat(ends.reshape(-1, 2), np.diff(offsets), axis=0).T
-    t = np.clip((scores - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
+def _fit_quadratic(segments: SegmentArrays, ends: FloatArray, out: FloatArray) -> None:
+    low, high = np.repeat(ends.reshape(-1, 2), np.diff(segments.offsets), axis=0).T
+    t = np.clip((segments.scores - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
     features = np.stack([-0.5 * (1.0 - t) ** 2, 0.5 * t * t])
-    _fit_slopes(features, targets, weights, offsets, EQUAL, out)
+    _fit_slopes(features, segments, EQUAL, out)
 
 
-def _fit_slopes(
-    features: FloatArray,
-    targets: BoolArray,
-    weights: FloatArray,
-    offsets: IntArray,
-    equal: float,
-    out: FloatArray,
-) -> None:
+def _fit_slopes(features: FloatArray, segments: SegmentArrays, equal: float, out: FloatArray) -> None:
     """Write slopes >= 0 and intercept of every segment, in plain code; see `increasing_beta`."""
+    _, targets, weights, offsets = segments
     out[:] = 0.0
     some = np.diff(offsets) > 0
     if not some.any():

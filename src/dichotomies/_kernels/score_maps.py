@@ -1,9 +1,11 @@
-"""Applying many maps from score to log-odds, and what the answers cost."""
+"""Applying many maps from score to log-odds."""
+
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.logistic import softplus
 
@@ -12,6 +14,26 @@ ROWS_AT_A_TIME = 64
 #: Scores beyond are read as this, so that squares and differences of scores are finite.
 FARTHEST = 1e100
 LARGEST = np.finfo(np.float64).max
+
+
+class Knots(NamedTuple):
+    """Knots of the maps of m segments, written by kernels.
+
+    Attributes
+    ----------
+    offsets : (m + 1,)
+        Start of each map's knots, and the end, behind which there may be unused room.
+    scores, values : (room,)
+    """
+
+    offsets: IntArray
+    scores: FloatArray
+    values: FloatArray
+
+    @classmethod
+    def empty(cls, n_segments: int, room: int) -> Self:
+        """Make room for knots."""
+        return cls(np.empty(n_segments + 1, np.intp), np.empty(room), np.empty(room))
 
 
 @kernel
@@ -234,58 +256,3 @@ def _apply_to_columns(
         column = scores[:, k].copy()
         apply_one(kinds[k], parameters[k], knots[own], probabilities[own], column)
         scores[:, k] = column
-
-
-def losses(log_odds: FloatArray, targets: BoolArray) -> FloatArray:
-    """The negative log-likelihood of every row: ``log(1 + exp(-z))`` or, if negative, ``exp(z)``."""
-    z = np.where(targets, -log_odds, log_odds)
-    loss: FloatArray = np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z)))
-    return loss
-
-
-def segment_sums(values: FloatArray, weights: FloatArray, offsets: IntArray) -> FloatArray:
-    """The weighted sum of each segment's values."""
-    n_segments = len(offsets) - 1
-    segment = np.repeat(np.arange(n_segments), np.diff(offsets))
-    return np.bincount(segment, weights * values, n_segments).astype(np.float64)
-
-
-@kernel
-def deal_folds(
-    targets: BoolArray, weights: FloatArray, offsets: IntArray, n_folds: int, out: IntArray
-) -> None:
-    """Write a fold for every row: each side of each segment is dealt evenly, in a shuffled order.
-
-    Every run of `n_folds` rows of one side goes to all folds, in an order drawn by a generator
-    that starts anew with each segment, so that a segment's folds do not depend on its neighbours.
-    Rows without weight take no part.
-    """
-    decks = np.empty((2, n_folds), np.intp)
-    dealt = np.empty(2, np.intp)
-    for k in range(len(offsets) - 1):
-        for j in range(n_folds):
-            decks[0, j], decks[1, j] = j, n_folds - 1 - j
-        dealt[0] = dealt[1] = n_folds
-        state = np.uint64(0x9E3779B97F4A7C15)
-        for i in range(offsets[k], offsets[k + 1]):
-            if weights[i] <= 0.0:
-                out[i] = 0
-                continue
-            side = 1 if targets[i] else 0
-            if dealt[side] == n_folds:
-                state = shuffle(decks[side], state)
-                dealt[side] = 0
-            out[i] = decks[side, dealt[side]]
-            dealt[side] += 1
-
-
-@kernel
-def shuffle(deck: IntArray, state: np.uint64) -> np.uint64:
-    """Shuffle in place by a 64-bit xorshift generator; return its next state."""
-    for j in range(len(deck) - 1, 0, -1):
-        state ^= state << np.uint64(13)
-        state ^= state >> np.uint64(7)
-        state ^= state << np.uint64(17)
-        other = np.intp((state >> np.uint64(33)) % np.uint64(j + 1))
-        deck[j], deck[other] = deck[other], deck[j]
-    return state

@@ -2,10 +2,12 @@
 
 import numpy as np
 
-from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels import segment_isotonic
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.isotonic import block_probabilities, pool_ties, pool_violators
+from dichotomies._kernels.score_maps import Knots
+from dichotomies._kernels.segments import SegmentArrays
 
 #: Bound on derivatives, which matters between scores that differ by less than about 1e-300.
 STEEPEST = 1e300
@@ -60,23 +62,14 @@ def monotone_derivatives(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 @kernel
-def fit_smooth_isotonic(
-    scores: FloatArray,
-    targets: BoolArray,
-    weights: FloatArray,
-    offsets: IntArray,
-    order: IntArray,
-    knot_offsets: IntArray,
-    knot_scores: FloatArray,
-    knot_values: FloatArray,
-) -> None:
+def fit_smooth_isotonic(segments: SegmentArrays, order: IntArray, knots: Knots) -> None:
     """Write the centre of every block twice, with its probability and the derivative there.
 
-    `knot_scores` and `knot_values` need room for twice as many knots as there are scores; how many there
-    are stands at the end of `knot_offsets`.
+    There are at most twice as many knots as scores.
     """
-    end = 0
-    knot_offsets[0] = 0
+    scores, targets, weights, offsets = segments
+    knot_offsets, knot_scores, knot_values = knots
+    knot_offsets[0] = end = 0
     for k in range(len(offsets) - 1):
         rows = slice(offsets[k], offsets[k + 1])
         distinct, positive, negative = pool_ties(scores, targets, weights, order[rows])
@@ -94,19 +87,10 @@ def fit_smooth_isotonic(
 
 
 @fit_smooth_isotonic.plainly
-def _fit_smooth_isotonic(
-    scores: FloatArray,
-    targets: BoolArray,
-    weights: FloatArray,
-    offsets: IntArray,
-    order: IntArray,
-    knot_offsets: IntArray,
-    knot_scores: FloatArray,
-    knot_values: FloatArray,
-) -> None:
-    blocks = segment_isotonic.pool_segments(scores, targets, weights, offsets, order)
+def _fit_smooth_isotonic(segments: SegmentArrays, order: IntArray, knots: Knots) -> None:
+    blocks = segment_isotonic.pool_segments(*segments, order)
     centres, p = segment_isotonic.block_centres(blocks), blocks.probabilities()
     derivatives = segment_isotonic.monotone_derivatives(centres, p, blocks, STEEPEST)
-    knot_offsets[:] = 2 * blocks.offsets
-    knot_scores[: 2 * len(p)] = np.repeat(centres, 2)
-    knot_values[: 2 * len(p)] = np.stack([p, derivatives], axis=1).ravel()
+    knots.offsets[:] = 2 * blocks.offsets
+    knots.scores[: 2 * len(p)] = np.repeat(centres, 2)
+    knots.values[: 2 * len(p)] = np.stack([p, derivatives], axis=1).ravel()

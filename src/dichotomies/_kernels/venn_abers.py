@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.isotonic import pool_ties
+from dichotomies._kernels.score_maps import Knots
+from dichotomies._kernels.segments import SegmentArrays
 
 
 @kernel
@@ -53,24 +55,16 @@ def push_corner(corners: IntArray, size: int, x: FloatArray, y: FloatArray, poin
 
 
 @kernel
-def fit_venn_abers(
-    scores: FloatArray,
-    targets: BoolArray,
-    weights: FloatArray,
-    offsets: IntArray,
-    order: IntArray,
-    knot_offsets: IntArray,
-    knot_scores: FloatArray,
-    knot_probabilities: FloatArray,
-) -> None:
+def fit_venn_abers(segments: SegmentArrays, order: IntArray, knots: Knots) -> None:
     """Write the steps of ``p1 / (1 - p0 + p1)``, segment after segment.
 
     `p1` and `p0` are the values of isotonic regression at a score that has been added as a positive or as a
     negative row. Between two distinct scores, `p1` is that of the score above (1 above all) and `p0` that of
     the score below (0 below all). A segment of n scores has up to ``2 n + 1`` steps.
     """
-    end = 0
-    knot_offsets[0] = 0
+    scores, targets, weights, offsets = segments
+    knot_offsets, knot_scores, knot_values = knots
+    knot_offsets[0] = end = 0
     for k in range(len(offsets) - 1):
         rows = slice(offsets[k], offsets[k + 1])
         distinct, positive, negative = pool_ties(scores, targets, weights, order[rows])
@@ -78,12 +72,12 @@ def fit_venn_abers(
         if n > 0:
             p1 = isotonic_with_added_positive(positive, negative)
             p0 = 1.0 - isotonic_with_added_positive(negative[::-1].copy(), positive[::-1].copy())[::-1]
-            knot_scores[end], knot_probabilities[end] = -np.finfo(np.float64).max, p1[0] / (1.0 + p1[0])
+            knot_scores[end], knot_values[end] = -np.finfo(np.float64).max, p1[0] / (1.0 + p1[0])
             end += 1
             for i in range(n):
                 above = p1[i + 1] if i + 1 < n else 1.0
                 knot_scores[end], knot_scores[end + 1] = distinct[i], np.nextafter(distinct[i], np.inf)
-                knot_probabilities[end] = p1[i] / (1.0 - p0[i] + p1[i])
-                knot_probabilities[end + 1] = above / (1.0 - p0[i] + above)
+                knot_values[end] = p1[i] / (1.0 - p0[i] + p1[i])
+                knot_values[end + 1] = above / (1.0 - p0[i] + above)
                 end += 2
         knot_offsets[k + 1] = end

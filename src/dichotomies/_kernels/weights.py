@@ -1,6 +1,6 @@
 """Products of rows with the weights of tree nodes."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -115,32 +115,34 @@ def add_multiple(x: float, values: FloatArray, out: FloatArray) -> None:
         out[k] += x * values[k]
 
 
-@kernel
-def sparse_products(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
-    intercept: FloatArray,
-    background: FloatArray,
-    feature_offsets: IntArray,
-    node: IntArray,
-    value: FloatArray,
-    place_among_common: IntArray,
-    common: FloatArray,
-    out: FloatArray,
-) -> None:
-    """Score CSR rows at every node.
+class FeatureWeights(NamedTuple):
+    """Weights of nodes, stored feature by feature.
 
-    Parameters
+    Attributes
     ----------
-    data, indices, indptr
-        The rows.
     intercept, background : (n_nodes,)
         Each node's intercept, and the weight of every feature without an entry there.
-    feature_offsets : (n_features + 1,)
+    offsets : (n_features + 1,)
         Start of each feature's entries, and the end.
     node, value : (n_entries,)
         Entries: a node, in ascending order, and the feature's weight minus the background.
+    """
+
+    intercept: FloatArray
+    background: FloatArray
+    offsets: IntArray
+    node: IntArray
+    value: FloatArray
+
+
+@kernel
+def sparse_products(
+    csr: Any, weights: FeatureWeights, place_among_common: IntArray, common: FloatArray, out: FloatArray
+) -> None:
+    """Score CSR rows, given as a tuple of arrays, at every node.
+
+    Parameters
+    ----------
     place_among_common : (n_features,)
         The row of `common` that holds a feature's entries, or -1.
     common : (n_common, n_nodes)
@@ -148,6 +150,8 @@ def sparse_products(
     out : (n_rows, n_nodes)
         Scores.
     """
+    data, indices, indptr = csr
+    intercept, background, feature_offsets, node, value = weights
     n_rows, n_nodes = out.shape
     for i in range(n_rows):
         total = 0.0
@@ -167,38 +171,23 @@ def sparse_products(
 
 @sparse_products.plainly
 def _sparse_products(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
-    intercept: FloatArray,
-    background: FloatArray,
-    feature_offsets: IntArray,
-    node: IntArray,
-    value: FloatArray,
+    csr: Any,
+    weights: FeatureWeights,
     place_among_common: IntArray,  # noqa: ARG001 - all features are treated alike
     common: FloatArray,  # noqa: ARG001
     out: FloatArray,
 ) -> None:
-    X = csr_array((data, indices, indptr), (len(out), len(feature_offsets) - 1))
-    weights = csr_array((value, node, feature_offsets), (len(feature_offsets) - 1, out.shape[1]))
-    out[:] = (X @ weights).toarray() + intercept + np.outer(X.sum(axis=1), background)
+    intercept, background, offsets, node, value = weights
+    X = csr_array(csr, (len(out), len(offsets) - 1))
+    products = X @ csr_array((value, node, offsets), (len(offsets) - 1, out.shape[1]))
+    out[:] = products.toarray() + intercept + np.outer(X.sum(axis=1), background)
 
 
 @kernel
-def sparse_pairs(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
-    rows: IntArray,
-    nodes: IntArray,
-    intercept: FloatArray,
-    background: FloatArray,
-    feature_offsets: IntArray,
-    node: IntArray,
-    value: FloatArray,
-    out: FloatArray,
-) -> None:
+def sparse_pairs(csr: Any, rows: IntArray, nodes: IntArray, weights: FeatureWeights, out: FloatArray) -> None:
     """Score CSR row ``rows[i]`` at node ``nodes[i]``, finding each feature's entry by bisection."""
+    data, indices, indptr = csr
+    intercept, background, feature_offsets, node, value = weights
     for i in range(len(rows)):
         k = nodes[i]
         total = intercept[k]
@@ -214,19 +203,10 @@ def sparse_pairs(
 
 @sparse_pairs.plainly
 def _sparse_pairs(
-    data: FloatArray,
-    indices: IntArray,
-    indptr: IntArray,
-    rows: IntArray,
-    nodes: IntArray,
-    intercept: FloatArray,
-    background: FloatArray,
-    feature_offsets: IntArray,
-    node: IntArray,
-    value: FloatArray,
-    out: FloatArray,
+    csr: Any, rows: IntArray, nodes: IntArray, weights: FeatureWeights, out: FloatArray
 ) -> None:
-    shape = len(indptr) - 1, len(feature_offsets) - 1
-    X = csr_array((data, indices, indptr), shape)[rows]
-    weights = csr_array((value, node, feature_offsets), (shape[1], len(intercept))).T.tocsr()[nodes]
-    out[:] = X.multiply(weights).sum(axis=1) + intercept[nodes] + X.sum(axis=1) * background[nodes]
+    intercept, background, offsets, node, value = weights
+    n_features = len(offsets) - 1
+    X = csr_array(csr, (len(csr[2]) - 1, n_features))[rows]
+    own = csr_array((value, node, offsets), (n_features, len(intercept))).T.tocsr()[nodes]
+    out[:] = X.multiply(own).sum(axis=1) + intercept[nodes] + X.sum(axis=1) * background[nodes]

@@ -48,7 +48,7 @@ def _(calibrator: TemperatureScaling, graph: Graph, x: str) -> str:
 
 @scores.register
 def _(calibrator: BiasTemperatureScaling, graph: Graph, x: str) -> str:
-    return graph.apply("Add", graph.apply("Mul", x, calibrator.common_scale_), calibrator.bias_)
+    return graph.affine(x, calibrator.common_scale_, calibrator.bias_)
 
 
 @scores.register(VectorScaling)
@@ -56,17 +56,17 @@ def _(calibrator: BiasTemperatureScaling, graph: Graph, x: str) -> str:
 def _(calibrator: Any, graph: Graph, x: str) -> str:
     if calibrator.on == "log_odds":
         x = _log_odds(graph, x, calibrator.n_classes_)
-    return graph.apply("Add", graph.apply("Mul", x, calibrator.scale_), calibrator.bias_)
+    return graph.affine(x, calibrator.scale_, calibrator.bias_)
 
 
 @scores.register
 def _(calibrator: OddsScaling, graph: Graph, x: str) -> str:
     odds = _log_odds(graph, graph.apply("Max", x, calibrator.floor), calibrator.n_classes_)
-    scaled = graph.apply("Add", graph.apply("Mul", odds, calibrator.scale_), calibrator.bias_)
+    scaled = graph.affine(odds, calibrator.scale_, calibrator.bias_)
     log_proba = graph.apply("LogSoftmax", scaled, axis=1)
     exponent, sharpness = calibrator.bend
     sharpened = graph.apply("Mul", graph.apply("Exp", log_proba), sharpness)
-    bent = graph.apply("Add", graph.apply("Mul", log_proba, exponent), sharpened)
+    bent = graph.affine(log_proba, exponent, sharpened)
     if not calibrator.noise:
         return bent
     p = graph.apply("Mul", graph.apply("Softmax", bent, axis=1), 1 - calibrator.noise)

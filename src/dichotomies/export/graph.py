@@ -51,6 +51,10 @@ class Graph:
         """Some columns of a matrix."""
         return self.apply("Gather", values, self.indices(chosen), axis=1)
 
+    def affine(self, x: str, scale: Any, shift: Any) -> str:
+        """Add ``scale * x + shift``."""
+        return self.apply("Add", self.apply("Mul", x, scale), shift)
+
     def log_sigmoid(self, z: str) -> str:
         """Add ``min(z, 0) - log(1 + exp(-|z|))``."""
         tail = self.apply("Exp", self.apply("Neg", self.apply("Abs", z)))

@@ -10,7 +10,7 @@ from dichotomies._common.typing import FloatArray
 from dichotomies.export.graph import Graph
 
 #: Ascending knots, and the coefficients of the polynomial that begins at each, the constant first.
-Pieces = tuple["FloatArray", "FloatArray"]
+Pieces = tuple[FloatArray, FloatArray]
 
 
 def piecewise(graph: Graph, values: str, curves: Sequence[Pieces]) -> str:
@@ -40,7 +40,7 @@ def piecewise(graph: Graph, values: str, curves: Sequence[Pieces]) -> str:
     for power in range(degree, -1, -1):  # Horner's scheme
         table = np.stack([_padded(_column(coefficients, power), width) for _, coefficients in curves])
         found = graph.apply("Gather", graph.constant(table.ravel()), place)
-        result = graph.apply("Add", graph.apply("Mul", result, distance), found) if result else found
+        result = graph.affine(result, distance, found) if result else found
     return result
 
 

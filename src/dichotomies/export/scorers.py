@@ -53,7 +53,7 @@ def _(scorer: GaussianNodes, graph: Graph, X: str) -> str:
         return scores
     feature = np.repeat(np.arange(len(scorer.shift)), np.diff(expanded.steep_offsets))
     y = graph.apply("Sub", graph.columns(X, feature), expanded.steep.center)
-    terms = graph.apply("Add", graph.apply("Mul", y, expanded.steep.square), expanded.steep.linear)
+    terms = graph.affine(y, expanded.steep.square, expanded.steep.linear)
     to_nodes = np.zeros((len(feature), len(scorer.constant)))
     to_nodes[np.arange(len(feature)), expanded.steep_node] = 1.0
     return graph.apply("Add", scores, graph.apply("MatMul", graph.apply("Mul", terms, y), to_nodes))
@@ -108,7 +108,7 @@ def _mapped(maps: ScoreMaps, graph: Graph, scores: str) -> str:
 
 def _affine(maps: ScoreMaps, few: Any, graph: Graph, scores: str) -> str:
     a, b, _ = maps.parameters[few].T
-    return graph.apply("Add", graph.apply("Mul", scores, a), b)
+    return graph.affine(scores, a, b)
 
 
 def _beta(maps: ScoreMaps, few: Any, graph: Graph, scores: str) -> str:

@@ -29,7 +29,7 @@ def boosted_log_odds(trees: BoostedTrees, graph: Graph, X: str) -> str:
         **{f"target_{name}": values for name, values in leaves.items()},
     )
     sums = graph.apply("Cast", sums, to=graph.type_of(np.float64))  # the operator's sums are single precision
-    return graph.apply("Add", graph.apply("Mul", sums, trees.scale), trees.base)
+    return graph.affine(sums, trees.scale, trees.base)
 
 
 def _nodes(trees: BoostedTrees) -> dict[str, Any]:

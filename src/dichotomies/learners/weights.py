@@ -15,7 +15,13 @@ from dichotomies._common.gathering import gather
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import csr_arrays, is_small
 from dichotomies._kernels.search.node_scores import DenseNodes, SparseNodes
-from dichotomies._kernels.weights import dense_pairs, mixed_pairs, sparse_pairs, sparse_products
+from dichotomies._kernels.weights import (
+    FeatureWeights,
+    dense_pairs,
+    mixed_pairs,
+    sparse_pairs,
+    sparse_products,
+)
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Offsets
 from dichotomies.tree import ClassTree
@@ -136,8 +142,7 @@ class SparseWeights:
         X = _as_sparse(X)
         out = np.empty((X.shape[0], len(self.intercept)))
         small = is_small(len(out), 1e-8 * (len(self.value) + out.size) + 1e-4, is_answer=True)
-        given = *csr_arrays(X), *self._arrays, *self._common
-        sparse_products.when(small)(*given, out)
+        sparse_products.when(small)(csr_arrays(X), self._arrays, *self._common, out)
         return out
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
@@ -145,8 +150,7 @@ class SparseWeights:
         X = _as_sparse(X)
         out = np.empty(len(rows))
         small = is_small(len(rows), 1e-7 * (len(self.value) + len(rows)))
-        given = *csr_arrays(X), rows, nodes, *self._arrays
-        sparse_pairs.when(small)(*given, out)
+        sparse_pairs.when(small)(csr_arrays(X), rows, nodes, self._arrays, out)
         return out
 
     def search_nodes(self, tree: ClassTree) -> SparseNodes:
@@ -175,8 +179,8 @@ class SparseWeights:
         return place, weights
 
     @property
-    def _arrays(self) -> tuple[FloatArray, FloatArray, IntArray, IntArray, FloatArray]:
-        return self.intercept, self.background, self.feature_offsets, self.node, self.value
+    def _arrays(self) -> FeatureWeights:
+        return FeatureWeights(self.intercept, self.background, self.feature_offsets, self.node, self.value)
 
 
 def _as_sparse(X: Matrix) -> Any:

@@ -10,7 +10,8 @@ import numpy as np
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._common.validation import LEAST_WEIGHT, MOST_ROWS, bounded_counts
 from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.score_maps import FARTHEST, losses, segment_sums
+from dichotomies._kernels.score_maps import FARTHEST
+from dichotomies._kernels.segments import SegmentArrays
 from dichotomies._kernels.sorting import sort_segments
 
 
@@ -76,9 +77,9 @@ class Segments:
         return int(np.diff(self.offsets).max(initial=0))
 
     @property
-    def flat(self) -> tuple[FloatArray, BoolArray, FloatArray, IntArray]:
-        """Scores, targets, counts and offsets in the order that kernels take them."""
-        return self.scores, self.targets, self.counts, self.offsets
+    def arrays(self) -> SegmentArrays:
+        """The segments as kernels take them."""
+        return SegmentArrays(self.scores, self.targets, self.counts, self.offsets)
 
     @cached_property
     def row_weights(self) -> FloatArray:
@@ -118,7 +119,8 @@ class Segments:
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Return the weighted sum of `values`, one per row, over each segment."""
-        return segment_sums(values, self.row_weights, self.offsets)
+        segment = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return np.bincount(segment, self.row_weights * values, len(self)).astype(np.float64)
 
 
 def _are_usual(weights: FloatArray, longest: int) -> bool:
@@ -137,7 +139,9 @@ def bounded(scores: FloatArray) -> FloatArray:
 
 def row_nll(log_odds: FloatArray, segments: Segments) -> FloatArray:
     """Return the unweighted NLL (n,) of every target of `segments` under `log_odds` (n,)."""
-    return losses(log_odds, segments.targets)
+    z = np.where(segments.targets, -log_odds, log_odds)
+    loss: FloatArray = np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z)))
+    return loss
 
 
 def segment_nll(log_odds: FloatArray, segments: Segments) -> FloatArray:

@@ -1,32 +1,39 @@
 """Sums of features over groups of rows, such as the rows of one class in one fold."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import kernel
 
 
+class GroupedRows(NamedTuple):
+    """Rows sorted by group, without rows of zero weight.
+
+    Attributes
+    ----------
+    rows, weight : (n_kept_rows,)
+        Row numbers, in their original order within a group, and their weights, greater than 0.
+    offsets : (n_groups + 1,)
+        Start of each group in `rows`, and the end.
+    """
+
+    rows: IntArray
+    weight: FloatArray
+    offsets: IntArray
+
+
 @kernel
-def dense_group_sums(
-    X: Matrix,
-    rows: IntArray,
-    weight: FloatArray,
-    offsets: IntArray,
-    first: int,
-    last: int,
-    out: FloatArray,
-) -> None:
+def dense_group_sums(X: Matrix, grouped: GroupedRows, first: int, last: int, out: FloatArray) -> None:
     """Write the weighted sum of every feature over the rows of groups `first` to `last`.
 
     Parameters
     ----------
-    rows, weight : (n_rows,)
-        Row numbers sorted by group, and the weight of each.
-    offsets : (n_groups + 1,)
-        Start of each group in `rows`, and the end.
     out : (n_groups, n_features)
         Must be zero on entry.
     """
+    rows, weight, offsets = grouped
     for group in range(first, last):
         for i in range(offsets[group], offsets[group + 1]):
             for j in range(X.shape[1]):
@@ -34,15 +41,8 @@ def dense_group_sums(
 
 
 @dense_group_sums.plainly
-def _dense_group_sums(
-    X: Matrix,
-    rows: IntArray,
-    weight: FloatArray,
-    offsets: IntArray,
-    first: int,
-    last: int,
-    out: FloatArray,
-) -> None:
+def _dense_group_sums(X: Matrix, grouped: GroupedRows, first: int, last: int, out: FloatArray) -> None:
+    rows, weight, offsets = grouped
     for group in range(first, last):
         own = slice(offsets[group], offsets[group + 1])
         out[group] = weight[own] @ X[rows[own]]
@@ -53,9 +53,7 @@ def sum_active(
     data: FloatArray,
     indices: IntArray,
     indptr: IntArray,
-    rows: IntArray,
-    weight: FloatArray,
-    offsets: IntArray,
+    grouped: GroupedRows,
     first: int,
     last: int,
     sizes: IntArray,
@@ -74,6 +72,7 @@ def sum_active(
     feature, count : (capacity,)
         Written: features of a group in the order in which they first occur, and their weighted sums.
     """
+    rows, weight, offsets = grouped
     end = 0
     for group in range(first, last):
         begin = end

@@ -12,6 +12,7 @@ import numpy as np
 from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import kernel, vector_kernel
 from dichotomies._kernels.elementary import copy
+from dichotomies._kernels.naive_bayes.class_counts import GroupedRows
 
 
 class Moments(NamedTuple):
@@ -29,20 +30,15 @@ class Moments(NamedTuple):
 
 
 @kernel
-def group_moments(
-    X: Matrix, rows: IntArray, weight: FloatArray, offsets: IntArray, first: int, last: int, out: Moments
-) -> None:
+def group_moments(X: Matrix, grouped: GroupedRows, first: int, last: int, out: Moments) -> None:
     """Write weight, means and centred second moments of the rows of groups `first` to `last`.
 
     Parameters
     ----------
-    rows, weight : (n_rows,)
-        Row numbers sorted by group, and the weight of each, greater than 0.
-    offsets : (n_groups + 1,)
-        Start of each group in `rows`, and the end.
     out : Moments
         Of all groups; must be zero on entry.
     """
+    rows, weight, offsets = grouped
     total, mean, moment = out
     for group in range(first, last):
         center, spread = mean[group], moment[group]
@@ -72,9 +68,8 @@ def add_squares(weight: float, x: Matrix, center: FloatArray, out: FloatArray) -
 
 
 @group_moments.plainly
-def _group_moments(
-    X: Matrix, rows: IntArray, weight: FloatArray, offsets: IntArray, first: int, last: int, out: Moments
-) -> None:
+def _group_moments(X: Matrix, grouped: GroupedRows, first: int, last: int, out: Moments) -> None:
+    rows, weight, offsets = grouped
     for group in range(first, last):
         own = slice(offsets[group], offsets[group + 1])
         some, w = X[rows[own]].astype(np.float64), weight[own]

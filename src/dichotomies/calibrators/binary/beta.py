@@ -36,5 +36,5 @@ class BetaCalibration(BinaryCalibrator):
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         parameters = np.empty((len(segments), 3))
         small = is_small(segments.longest, plain_seconds(len(segments.scores), len(segments)))
-        fit_beta.when(small)(*segments.flat, parameters)
+        fit_beta.when(small)(segments.arrays, parameters)
         return ScoreMaps.beta(parameters, "beta").identity_where_empty(segments)

@@ -6,7 +6,7 @@ import numpy as np
 
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.score_maps import deal_folds
+from dichotomies._kernels.segments import deal_folds
 from dichotomies.calibrators.binary.base import BinaryCalibrator
 from dichotomies.rows.segments import Segments, segment_nll
 

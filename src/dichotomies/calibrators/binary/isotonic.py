@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.isotonic import fit_isotonic
-from dichotomies._kernels.score_maps import LINEAR
+from dichotomies._kernels.score_maps import LINEAR, Knots
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.rows.segments import Segments
@@ -37,8 +35,7 @@ class IsotonicCalibration(BinaryCalibrator):
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
-        n = len(segments.scores)
-        offsets, scores, probabilities = np.empty(len(segments) + 1, np.intp), np.empty(n), np.empty(n)
+        knots = Knots.empty(len(segments), len(segments.scores))
         small = is_small(segments.longest, 4e-6 * len(segments.scores) + 1e-4 * len(segments))
-        fit_isotonic.when(small)(*segments.flat, segments.order, offsets, scores, probabilities)
-        return ScoreMaps.knots(LINEAR, offsets, scores, probabilities, "isotonic")
+        fit_isotonic.when(small)(segments.arrays, segments.order, knots)
+        return ScoreMaps.knots(LINEAR, knots, "isotonic")

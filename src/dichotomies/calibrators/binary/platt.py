@@ -42,5 +42,5 @@ class PlattScaling(BinaryCalibrator):
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         parameters = np.empty((len(segments), 3))
         small = is_small(segments.longest, plain_seconds(len(segments.scores), len(segments)))
-        fit_affine.when(small)(*segments.flat, True, parameters)
+        fit_affine.when(small)(segments.arrays, True, parameters)
         return ScoreMaps.affine(parameters, "platt").identity_where_empty(segments)

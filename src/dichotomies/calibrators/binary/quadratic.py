@@ -41,7 +41,7 @@ class QuadraticScaling(BinaryCalibrator):
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         parameters, ends = np.empty((len(segments), 3)), _ends(segments)
         small = is_small(segments.longest, plain_seconds(len(segments.scores), len(segments)))
-        fit_quadratic.when(small)(*segments.flat, ends, parameters)
+        fit_quadratic.when(small)(segments.arrays, ends, parameters)
         return ScoreMaps.quadratic(parameters, ends, "quadratic").identity_where_empty(segments)
 
 

@@ -21,6 +21,7 @@ from dichotomies._kernels.score_maps import (
     LINEAR,
     LINES,
     QUADRATIC,
+    Knots,
     apply_to_columns,
     apply_to_segments,
 )
@@ -112,20 +113,15 @@ class ScoreMaps:
         return cls(kinds, parameters, offsets, ends, np.zeros(2 * m), np.full(m, name))
 
     @classmethod
-    def knots(
-        cls, kind: int, offsets: IntArray, scores: FloatArray, probabilities: FloatArray, name: str
-    ) -> ScoreMaps:
-        """Make maps of a `kind` from knots, called `name`; a map without knots is the identity.
-
-        Those of map k are ``scores[offsets[k]:offsets[k + 1]]`` with their `probabilities`; `scores` after
-        the last of `offsets` are dropped.
-        """
+    def knots(cls, kind: int, knots: Knots, name: str) -> ScoreMaps:
+        """Make maps of a `kind` from `knots`, called `name`; a map without knots is the identity."""
+        offsets, scores, values = knots
         has_knots = np.diff(offsets) > 0
         kinds = np.where(has_knots, kind, AFFINE).astype(np.int8)
         parameters = np.tile([1.0, 0.0, 0.0], (len(kinds), 1))
         names = np.where(has_knots, name, IDENTITY)
         n_knots = offsets[-1]
-        return cls(kinds, parameters, offsets, scores[:n_knots].copy(), probabilities[:n_knots].copy(), names)
+        return cls(kinds, parameters, offsets, scores[:n_knots].copy(), values[:n_knots].copy(), names)
 
     def __len__(self) -> int:
         return len(self.kinds)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.score_maps import CUBIC
+from dichotomies._kernels.score_maps import CUBIC, Knots
 from dichotomies._kernels.smooth_isotonic import fit_smooth_isotonic
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
@@ -42,8 +40,7 @@ class SmoothIsotonic(BinaryCalibrator):
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
-        n_knots = 2 * len(segments.scores)
-        offsets, scores, values = np.empty(len(segments) + 1, np.intp), np.empty(n_knots), np.empty(n_knots)
+        knots = Knots.empty(len(segments), 2 * len(segments.scores))
         small = is_small(0, 5e-7 * len(segments.scores))  # milliseconds, whatever the number of rows
-        fit_smooth_isotonic.when(small)(*segments.flat, segments.order, offsets, scores, values)
-        return ScoreMaps.knots(CUBIC, offsets, scores, values, "smooth-isotonic")
+        fit_smooth_isotonic.when(small)(segments.arrays, segments.order, knots)
+        return ScoreMaps.knots(CUBIC, knots, "smooth-isotonic")

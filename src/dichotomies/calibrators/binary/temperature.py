@@ -35,5 +35,5 @@ class BinaryTemperature(BinaryCalibrator):
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         parameters = np.empty((len(segments), 3))
         small = is_small(segments.longest, plain_seconds(len(segments.scores), len(segments)))
-        fit_affine.when(small)(*segments.flat, False, parameters)
+        fit_affine.when(small)(segments.arrays, False, parameters)
         return ScoreMaps.affine(parameters, "temperature").identity_where_empty(segments)

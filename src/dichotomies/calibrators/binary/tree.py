@@ -13,7 +13,7 @@ from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._common.validation import to_host
 from dichotomies._kernels.calibration_tree import ROOM, grow, grow_on_scores
 from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.score_maps import LARGEST, LINES
+from dichotomies._kernels.score_maps import LARGEST, LINES, Knots
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator, both_sides, checked_scores
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.persistence.checks import Array, Part, Size, declares, expect
@@ -90,12 +90,10 @@ class CalibrationTree(BinaryCalibrator):
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once, each by a tree over its scores; see `BinaryCalibrator`."""
         limits = self._limits()
-        offsets = np.empty(len(segments) + 1, np.intp)
-        n_knots = 2 * np.minimum(segments.n_rows, ROOM // 2).sum()
-        scores, values = np.empty(n_knots), np.empty(n_knots)
+        knots = Knots.empty(len(segments), 2 * np.minimum(segments.n_rows, ROOM // 2).sum())
         small = is_small(segments.longest, 4e-3 * len(segments) + 1e-5 * len(segments.scores))
-        grow_on_scores.when(small)(*segments.flat, *limits, offsets, scores, values)
-        return ScoreMaps.knots(LINES, offsets, scores, values, "tree")
+        grow_on_scores.when(small)(segments.arrays, *limits, knots)
+        return ScoreMaps.knots(LINES, knots, "tree")
 
     def fit(
         self,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.score_maps import STEPS
+from dichotomies._kernels.score_maps import STEPS, Knots
 from dichotomies._kernels.venn_abers import fit_venn_abers
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
@@ -35,9 +33,7 @@ class VennAbers(BinaryCalibrator):
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
-        n_steps = 2 * len(segments.scores) + len(segments)
-        offsets = np.empty(len(segments) + 1, np.intp)
-        scores, probabilities = np.empty(n_steps), np.empty(n_steps)
+        knots = Knots.empty(len(segments), 2 * len(segments.scores) + len(segments))
         small = is_small(segments.longest, 2e-5 * len(segments.scores) + 1e-4 * len(segments))
-        fit_venn_abers.when(small)(*segments.flat, segments.order, offsets, scores, probabilities)
-        return ScoreMaps.knots(STEPS, offsets, scores, probabilities, "venn-abers")
+        fit_venn_abers.when(small)(segments.arrays, segments.order, knots)
+        return ScoreMaps.knots(STEPS, knots, "venn-abers")

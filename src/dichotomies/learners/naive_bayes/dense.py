@@ -10,11 +10,11 @@ import numpy as np
 from dichotomies._common.parallel import Context, even_batches, run
 from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.naive_bayes.class_counts import dense_group_sums
+from dichotomies._kernels.naive_bayes.class_counts import GroupedRows, dense_group_sums
 from dichotomies._kernels.naive_bayes.sparse_nodes import BERNOULLI, NORMALISED, ROUNDING
 from dichotomies._kernels.weights import score_own_rows
 from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
-from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
+from dichotomies.learners.naive_bayes.groups import Groups, Sides
 from dichotomies.learners.naive_bayes.smoothing import Smoothing
 from dichotomies.learners.weights import DenseWeights
 from dichotomies.rows import NodeTask
@@ -45,7 +45,7 @@ class DenseCounts:
         sums = dense_group_sums.when(is_small(len(X), 1e-8 * X.size + 1e-5 * len(count)))
 
         def add(batch: range) -> None:
-            sums(X, *rows, batch.start, batch.stop, count)
+            sums(X, rows, batch.start, batch.stop, count)
 
         batches = [(batch,) for batch in even_batches(groups.size, context.n_jobs)]
         run(add, batches, n_jobs=context.n_jobs, shared_memory=True)

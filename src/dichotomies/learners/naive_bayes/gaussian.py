@@ -14,12 +14,13 @@ from dichotomies._common.parallel import Context, even_batches, run
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.naive_bayes import gaussian as kernels
+from dichotomies._kernels.naive_bayes.class_counts import GroupedRows
 from dichotomies._kernels.naive_bayes.gaussian import Quadratic
 from dichotomies._kernels.naive_bayes.moments import Moments, group_moments, leaf_moments, node_moments
 from dichotomies._kernels.search.node_scores import QuadraticNodes
 from dichotomies.learners.base import Unsupported
 from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
-from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups
+from dichotomies.learners.naive_bayes.groups import Groups
 from dichotomies.learners.naive_bayes.smoothing import Prior
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array
@@ -43,7 +44,7 @@ def _moments_of(rows: GroupedRows, X: Matrix, n_jobs: int | None) -> Moments:
     add_moments = group_moments.when(is_small(len(X), 3e-8 * X.size + 3e-5 * len(size)))
 
     def add(batch: range) -> None:
-        add_moments(X, *rows, batch.start, batch.stop, moments)
+        add_moments(X, rows, batch.start, batch.stop, moments)
 
     batches = [(batch,) for batch in even_batches(size, n_jobs)]
     run(add, batches, n_jobs=n_jobs, shared_memory=True)

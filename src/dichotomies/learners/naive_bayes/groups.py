@@ -4,29 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+from dichotomies._kernels.naive_bayes.class_counts import GroupedRows
 from dichotomies._kernels.naive_bayes.side_sums import side_sums
 from dichotomies.rows import NodeTask
-
-
-class GroupedRows(NamedTuple):
-    """Rows sorted by group, without rows of zero weight.
-
-    Attributes
-    ----------
-    rows, weight : (n_kept_rows,)
-        Row numbers, in their original order within a group, and their weights.
-    offsets : (n_groups + 1,)
-        Start of each group in `rows`, and the end.
-    """
-
-    rows: IntArray
-    weight: FloatArray
-    offsets: IntArray
 
 
 @dataclass(frozen=True)

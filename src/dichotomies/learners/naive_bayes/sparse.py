@@ -12,12 +12,12 @@ from scipy.sparse import csr_array
 from dichotomies._common.gathering import take_segments
 from dichotomies._common.parallel import Context, even_batches, run
 from dichotomies._common.typing import FloatArray, IntArray
-from dichotomies._kernels.naive_bayes.class_counts import sum_active
+from dichotomies._kernels.naive_bayes.class_counts import GroupedRows, sum_active
 from dichotomies._kernels.naive_bayes.sparse_models import SparseRows
 from dichotomies._kernels.naive_bayes.sparse_sides import Counts
 from dichotomies.learners.naive_bayes.bottom_up import BottomUpPass, RequestedOutputs
 from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
-from dichotomies.learners.naive_bayes.groups import GroupedRows, Groups, Sides
+from dichotomies.learners.naive_bayes.groups import Groups, Sides
 from dichotomies.learners.naive_bayes.smoothing import Background, Smoothing
 from dichotomies.learners.weights import SparseWeights
 from dichotomies.rows import NodeTask
@@ -55,7 +55,7 @@ class SparseCounts:
             room = nonzeros[last] - nonzeros[first]
             feature, total = np.empty(room, dtype=np.int32), np.empty(room)
             entry_of = np.full(X.shape[1], -1)
-            given = X.data, X.indices, X.indptr, *rows, batch.start, batch.stop
+            given = X.data, X.indices, X.indptr, rows, batch.start, batch.stop
             n = sum_active(*given, sizes, entry_of, feature, total)
             return feature[:n].copy(), total[:n].copy()
 
