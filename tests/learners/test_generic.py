@@ -109,7 +109,7 @@ def test_exact_zeros_and_ones_mean_one_step_of_double_precision(digits):
         (SGDClassifier(random_state=0), "SGDClassifier has no predict_proba"),
         (make_pipeline(StandardScaler(), LinearSVC()), "Pipeline has no predict_proba"),
         (LinearRegression(), "must be a scikit-learn classifier, got LinearRegression"),
-        ("logistic", "must be a scikit-learn classifier, got str"),
+        ("logistic", "got the name .logistic.: write LogisticRegression"),
         (LogisticRegression, "must be an instance, got the class LogisticRegression"),
     ],
 )

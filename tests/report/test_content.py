@@ -181,7 +181,7 @@ def test_two_classes(rows, external):
 def test_one_row(digits_clf):
     clf, X, y = digits_clf
     content = make(clf, X[:1], y[:1]).content
-    assert "too few rows" in content["headline_basis"]
+    assert "rests on 1 row: too few" in content["headline"]
     assert content["tiles"][0]["interval"].startswith("20.7")  # not 100 % to 100 %: one row says little
     assert any("9 of the 10 classes have no row" in sentence for sentence in content["summary"])
 

@@ -125,6 +125,8 @@ def check_magnitude(X: Any) -> None:
     if np.isnan(least):  # missing values, where they are allowed
         least, most = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
     extreme = float(most if most > -least else least)
+    if np.isinf(extreme):
+        raise ValueError("X has an infinite value.")
     if abs(extreme) > LARGEST:
         raise ValueError(
             f"X has a value of {extreme:g}; squares of features beyond {LARGEST:g} overflow: scale them."

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
+from numbers import Integral
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -122,6 +124,8 @@ class Fitting(TreeParameters):
         self.drift_ = Drift(0, n_rows, 0, 0, 0, np.zeros(self.model_.forest.n_different, dtype=bool))
 
     def _context(self) -> Context:
+        if not isinstance(self.n_jobs, Integral | NoneType):
+            raise TypeError(f"n_jobs must be None or a number of threads or processes, got {self.n_jobs!r}.")
         return Context(check_random_state(self.random_state), self.n_jobs, bool(self.verbose))
 
     # ------------------------------------------------------------------ plan and rows

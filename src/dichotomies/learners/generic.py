@@ -279,6 +279,10 @@ def _check_classifier(estimator: Any) -> None:
     if isinstance(estimator, type):
         name = estimator.__name__
         raise TypeError(f"estimator must be an instance, got the class {name}; write {name}().")
+    if isinstance(estimator, str):
+        named = {name: kind for learner in LEARNERS.each() for name, kind in learner.trains.items()}
+        hint = f": write {named[estimator].__name__}()" if estimator in named else ""
+        raise TypeError(f"estimator must be a scikit-learn classifier, got the name {estimator!r}{hint}.")
     if not hasattr(estimator, "fit") or not is_classifier(estimator):
         name = type(estimator).__name__
         raise TypeError(f"estimator must be a scikit-learn classifier, got {name}, which is not.")

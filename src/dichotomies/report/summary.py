@@ -80,9 +80,9 @@ def headline(found: list[Band], n_rows: float) -> dict[str, str]:
     )
     if judged and all(each.lower <= each.says <= each.upper for each in judged):
         basis += " In no range does it differ from the confidence by more than chance."
-    if band.rows < _MIN_ROWS:
-        basis += " That is too few rows to be conclusive."
     sentence = f"When it says {percent(band.says)}, it is right {percent(band.right)} of the time."
+    if band.rows < _MIN_ROWS:
+        sentence += f" That rests on {plural(band.rows, 'row', 'rows')}: too few to be conclusive."
     return {"headline": sentence, "headline_basis": basis}
 
 
@@ -100,7 +100,7 @@ def _overall(measured: Measurements) -> Iterator[str]:
     facts, n_rows = measured.facts, measured.n_rows
     right, says = facts.mean(facts.rank == 0), facts.mean(facts.confidence)
     lower, upper = interval(right * n_rows, n_rows)
-    judgement = "neither over- nor underconfident"
+    judgement = "neither over- nor underconfident by more than chance"
     if not lower <= says <= upper:
         degree = "slightly " if abs(says - right) < _SMALL_GAP else ""
         judgement = degree + ("overconfident" if says > upper else "underconfident")

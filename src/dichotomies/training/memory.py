@@ -33,6 +33,7 @@ def set_limit(plan: Plan, forest: Forest, rows: Rows) -> None:
     if needed <= plan.max_memory:
         LIMIT.set(int(_CHUNK_PART * plan.max_memory))
         return
+    parts["chunks of predictions"] = needed - sum(parts.values())
     named = ", ".join(f"{name} {written(size)}" for name, size in parts.items() if size)
     raise ValueError(
         f"max_memory is {written(plan.max_memory)}, but fitting may take {written(needed)} beyond the rows "
