@@ -33,18 +33,19 @@ if TYPE_CHECKING:
     from dichotomies.training.plan import Plan
 
 #: Rows that candidates are tried on: this share of them, within these bounds.
-_SHARE, _LEAST_ROWS, _MOST_ROWS = 0.2, 2_000, 5_000
+_SHARE, _LEAST_ROWS, _MOST_ROWS = 0.2, 3_000, 5_000
 #: Classes from which on all rows of some classes are drawn, instead of some rows of every class.
 _MANY_CLASSES = 100
 #: Boosted trees are tried on at least so many rows, since fewer do not pay for kernels that may have to be
 #: compiled, with at most so many features, and at least so many rows per class on average.
-_MANY_ROWS, _MOST_FEATURES, _ROWS_PER_CLASS = 3_000, 200, 30
+_MANY_ROWS, _MOST_FEATURES, _ROWS_PER_CLASS = 3_000, 200, 10
 #: Share by which a candidate must lower the NLL of those before it, which are simpler or quicker; the second,
 #: divided by the root of the number of rows, is what chance may do.
 _LEAST_GAIN, _CHANCE = 0.02, 0.5
 
-#: C times the mean squared length of a row; other steps are tried where the first of these is no worse.
-_C_FIRST, _C_NEXT = (10.0, 100.0), {10.0: 1.0, 100.0: 1_000.0}
+#: C times the mean squared length of a row: the first two, and the bounds of further steps toward the better;
+#: a few features that separate many classes need a large one.
+_C_FIRST, _C_BOUNDS = (10.0, 100.0), (1.0, 100_000.0)
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,14 @@ def _best_logistic(trial: _Trial) -> Any:
         return kind(C=_rounded(strength / length))
 
     best_way = min(ways, key=lambda way: trial.nll(made(way, _C_FIRST[0])))
-    best = min(_C_FIRST, key=lambda strength: trial.nll(made(best_way, strength)))
-    best = min((best, _C_NEXT[best]), key=lambda strength: trial.nll(made(best_way, strength)))
+
+    def nll(strength: float) -> float:
+        return trial.nll(made(best_way, strength))
+
+    weaker, stronger = _C_FIRST
+    best, step = (weaker, 0.1) if nll(weaker) <= nll(stronger) else (stronger, 10.0)
+    while _C_BOUNDS[0] <= best * step <= _C_BOUNDS[1] and nll(best * step) < nll(best):
+        best *= step
     return made(best_way, best)
 
 
