@@ -279,7 +279,8 @@ def _score_own_rows(
     out: FloatArray,
 ) -> None:
     is_mine = folds[row_order] == fold
-    begin, end = {}, {}  # places of each node's rows, which follow each other
+    begin: dict[int, int] = {}  # places of each node's rows, which follow each other
+    end: dict[int, int] = {}
     for leaf in range(first, last):
         k = leaf_parent[leaf]
         while k >= 0:
