@@ -43,9 +43,11 @@ _MANY_ROWS, _MOST_FEATURES, _ROWS_PER_CLASS = 3_000, 200, 10
 #: divided by the root of the number of rows, is what chance may do.
 _LEAST_GAIN, _CHANCE = 0.02, 0.5
 
-#: C times the mean squared length of a row: the first two, and the bounds of further steps toward the better;
-#: a few features that separate many classes need a large one.
-_C_FIRST, _C_BOUNDS = (10.0, 100.0), (1.0, 100_000.0)
+#: C times the mean squared length of a row; other steps are tried where the first of these is no worse.
+_C_FIRST, _C_NEXT = (10.0, 100.0), {10.0: 1.0, 100.0: 1_000.0}
+#: The largest, and the share of the NLL that each step beyond those, and the one before it, must save: a few
+#: features that separate many classes need it, while on texts more is not better on all rows.
+_MOST_C, _WORTH_C = 100_000.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -115,10 +117,12 @@ def _best_logistic(trial: _Trial) -> Any:
     def nll(strength: float) -> float:
         return trial.nll(made(best_way, strength))
 
-    weaker, stronger = _C_FIRST
-    best, step = (weaker, 0.1) if nll(weaker) <= nll(stronger) else (stronger, 10.0)
-    while _C_BOUNDS[0] <= best * step <= _C_BOUNDS[1] and nll(best * step) < nll(best):
-        best *= step
+    best = min(_C_FIRST, key=nll)
+    best, before = min((best, _C_NEXT[best]), key=nll), best
+    while before < best < _MOST_C and all(
+        nll(b) < (1 - _WORTH_C) * nll(a) for a, b in ((before, best), (best, 10 * best))
+    ):
+        best, before = 10 * best, best
     return made(best_way, best)
 
 
