@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
+from math import sqrt
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,6 +46,11 @@ class Case(NamedTuple):
         return fmean(
             min(each.nll for each in results) for results in zip(*(self.by_way[w] for w in ways), strict=True)
         )
+
+    @property
+    def least_ece(self) -> float:
+        """Lowest calibration error of any way, chosen on the test rows."""
+        return min(self.mean(way, "ece") for way in (*FIXED, NOW))
 
 
 def cases(results: Iterable[DefaultsResult], rows_per_class: int = 0) -> list[Case]:
@@ -91,11 +97,13 @@ def summary(found: list[Case]) -> str:
         f"- The default takes {geometric_mean(times):.1f} times the time of the plain fit on the geometric "
         f"mean, at most {max(times):.1f} times."
     )
-    large = [case.mean(NOW, "ece") for case in found if case.by_way[NOW][0].n_test >= _MANY_ROWS]
+    large = [case for case in found if case.by_way[NOW][0].n_test >= _MANY_ROWS]
     if large:
+        now, least = [case.mean(NOW, "ece") for case in large], [case.least_ece for case in large]
         lines.append(
             f"- Its calibration error (ECE) in the {len(large)} cases of {_MANY_ROWS:,} test rows or more is "
-            f"{fmean(large):.3f} on average, {max(large):.3f} at most."
+            f"{fmean(now):.3f} on average, {max(now):.3f} at most; that of the pair of least error in "
+            f"hindsight, in each case another, {fmean(least):.3f} and {max(least):.3f}."
         )
     gaps = [case.mean(NOW, "accuracy") - max(case.mean(way, "accuracy") for way in FIXED) for case in found]
     lines.append(
@@ -109,7 +117,8 @@ def table(found: list[Case]) -> Grid:
     fixed = best_fixed(found)
     header = (
         *("dataset", "learner", "classes", "rows", "NLL: plain", "before", "now", "chosen"),
-        *(_pair(fixed), "best in hindsight", "flat", "now / best", "accuracy: plain", "now", "ECE: now"),
+        *(_pair(fixed), "best in hindsight", "flat", "now / best", "accuracy: plain", "now"),
+        *("ECE: now", "least in hindsight"),
         *("seconds: plain", "before", "now", "flat"),
     )
     lines = [Line(tuple(Words(text) for text in _cells(case, fixed))) for case in found]
@@ -132,7 +141,7 @@ def _cells(case: Case, fixed: str) -> list[str]:
         f"{case.mean(FLAT):.3f}" if flat else "–",
         f"{case.mean(NOW) / case.bound:.3f}",
         *(f"{case.mean(way, 'accuracy'):.3f}" for way in (PLAIN, NOW)),
-        f"{case.mean(NOW, 'ece'):.3f}",
+        *(f"{ece:.3f}" for ece in (case.mean(NOW, "ece"), case.least_ece)),
         *(f"{case.mean(way, 'fit_seconds'):.2g}" for way in (PLAIN, BEFORE, NOW)),
         f"{case.mean(FLAT, 'fit_seconds'):.2g}" if flat else "–",
     ]
@@ -167,15 +176,20 @@ def few_rows(by_rows: dict[int, list[Case]]) -> Grid:
     header = (
         *("rows of a class", "cases", "NLL now / plain: mean", "worst", "NLL before / plain: worst"),
         *("accuracy now - that of the best pair: mean", "worst", "cases within half a point"),
+        *("accuracy now - the highest in hindsight: mean", "worst", "its standard error"),
     )
     lines = []
     for n_rows, found in by_rows.items():
         now, before = ([case.mean(way) / case.mean(PLAIN) for case in found] for way in (NOW, BEFORE))
         gaps = [100 * (case.mean(NOW, "accuracy") - case.mean(_best(case), "accuracy")) for case in found]
+        to_most = [100 * (case.mean(NOW, "accuracy") - _highest(case)) for case in found]
+        furthest = found[to_most.index(min(to_most))]
+        error = sqrt(_highest(furthest) * (1 - _highest(furthest)) / furthest.by_way[NOW][0].n_test)
         cells = (
             *(str(n_rows), str(len(found)), f"{geometric_mean(now):.3f}", f"{max(now):.3f}"),
             *(f"{max(before):.3f}", f"{fmean(gaps):+.2f}", f"{min(gaps):+.2f}"),
             str(sum(gap >= -HALF_A_POINT for gap in gaps)),
+            *(f"{fmean(to_most):+.2f}", f"{min(to_most):+.2f}", f"{100 * error:.1f}"),
         )
         lines.append(Line(tuple(Words(text) for text in cells)))
     return Grid("defaults/few", "Few rows", header, 1, tuple(lines))
@@ -184,6 +198,11 @@ def few_rows(by_rows: dict[int, list[Case]]) -> Grid:
 def _best(case: Case) -> str:
     """The candidate of least NLL on the test rows."""
     return min(CANDIDATES, key=case.mean)
+
+
+def _highest(case: Case) -> float:
+    """Accuracy of the most accurate candidate on the test rows."""
+    return max(case.mean(way, "accuracy") for way in CANDIDATES)
 
 
 def contents(results: list[DefaultsResult]) -> dict[str, str]:

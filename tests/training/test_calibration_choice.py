@@ -163,7 +163,7 @@ def test_an_ensemble_has_one_choice_for_all_trees(few_digits):
 # ------------------------------------------------------------------ few rows, many rows, weights
 
 
-@pytest.mark.parametrize("rows_per_class", [1, 2, 3])
+@pytest.mark.parametrize("rows_per_class", [1, 2])
 def test_few_rows_get_only_calibrators_that_nodes_share(digits, rows_per_class):
     X, y = digits
     rows = np.concatenate([np.flatnonzero(y == c)[:rows_per_class] for c in range(10)])
@@ -173,7 +173,7 @@ def test_few_rows_get_only_calibrators_that_nodes_share(digits, rows_per_class):
     assert {pair[1] for pair in nll} == ({"none", "vector-odds"} if rows_per_class > 1 else {"none"})
 
 
-@pytest.mark.parametrize("rows_per_class", [4, 9, 10])
+@pytest.mark.parametrize("rows_per_class", [3, 4, 9, 10])
 def test_below_ten_rows_of_a_class_every_pair_is_compared(digits, rows_per_class):
     X, y = digits
     rows = np.concatenate([np.flatnonzero(y == c)[:rows_per_class] for c in range(10)])
@@ -214,6 +214,13 @@ def test_calibration_inside_that_costs_accuracy_must_save_some_of_the_nll(saved,
     misses = {("none", "vector-odds"): np.arange(400) < 40, ("platt", "vector-odds"): np.arange(400) < 80}
     assert compared(losses, misses) == (chosen, "vector-odds")
     assert compared(losses, dict.fromkeys(losses, misses["none", "vector-odds"]))[0] == "platt"
+
+
+@pytest.mark.parametrize(("saved", "chosen"), [(0.45, "none"), (0.55, "platt")])
+def test_a_share_of_right_answers_costs_as_large_a_share_of_the_nll(saved, chosen):
+    losses = {("none", "vector-odds"): np.ones(400), ("platt", "vector-odds"): np.full(400, 1 - saved)}
+    misses = {("none", "vector-odds"): np.arange(400) < 200, ("platt", "vector-odds"): np.arange(400) < 300}
+    assert compared(losses, misses) == (chosen, "vector-odds")
 
 
 def test_with_few_rows_calibration_outside_need_not_repair_what_calibration_inside_costs():

@@ -37,6 +37,15 @@ def test_columns_of_different_sizes_are_standardised(units):
     assert ours < 0.8 * plain
 
 
+def test_a_few_features_that_separate_many_classes_get_a_large_c(rng):
+    y = np.arange(600) % 60
+    X = rng.normal(size=(60, 2))[y] + 0.01 * rng.normal(size=(600, 2))
+    clf = fitted(X, y)
+    tried = [name for name in clf.learner_nll_ if "LogisticRegression" in name]
+    assert len(tried) > 4
+    assert clf.estimator_.C * np.var(X, axis=0).sum() > 5_000
+
+
 def test_counts_of_words_may_be_naive_bayes(rng):
     y = np.arange(240) % 40
     topics = rng.dirichlet(np.full(300, 0.05), size=40)

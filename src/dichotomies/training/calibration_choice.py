@@ -40,15 +40,15 @@ _MOST_PAIRS, _FEWEST_ROWS = 2**19, 2_000
 _MANY_CLASSES = 1_000
 #: Mean number of rows of a class below which calibrators that fit every node by itself are not candidates:
 #: most nodes have few rows.
-_FEW_ROWS_OF_NODES = 4
+_FEW_ROWS_OF_NODES = 2.5
 #: Mean number of rows of a class below which every candidate inside is tried with every one outside, since
 #: the NLLs of the nodes are too noisy to leave any out; and calibration inside must be accurate before
 #: calibration outside, too: biases of the classes that few rows give do not hold for other rows.
 _FEW_ROWS = 10
 #: Share of the NLL of all nodes that a calibrator inside must save to be preferred to a simpler one: what the
 #: simpler one leaves, calibration outside can correct in part.
-_WORTH_FREEDOM = 0.1
-#: Share of the NLL that one calibration inside must save if it has a lower accuracy than another.
+_WORTH_FREEDOM = 0.05
+#: Least share of the NLL that one calibration inside must save if it has a lower accuracy than another.
 _WORTH_ERRORS = 0.1
 #: Mean number of rows of a class below which nothing is calibrated outside: most rows are of classes that the
 #: model of the other folds does not know.
@@ -79,13 +79,14 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
     """Choose the calibrators that the plan leaves open, one pair for all nodes of all trees.
 
     Every candidate inside is fitted to the out-of-fold scores of the nodes without the fold of the row. By
-    Proposition 1 the nodes' NLLs tell which is best; one with more freedom must save a tenth. For that one,
-    and for no calibration inside, or for all where rows are few, the log-probabilities of the classes are
-    composed, and every candidate outside is fitted to those of the other folds. The pair of least NLL is
+    Proposition 1 the nodes' NLLs tell which is best; one with more freedom must save a twentieth. For that
+    one, and for no calibration inside, or for all where rows are few, the log-probabilities of the classes
+    are composed, and every candidate outside is fitted to those of the other folds. The pair of least NLL is
     chosen, with three preferences. Nothing inside, where the difference is noise. Nothing that costs accuracy
-    inside, beyond noise, and does not lower the NLL by a tenth. Vector scaling outside, unless nothing is
-    clearly better. Each pair is charged one more row than there is, of the least probable class that it has:
-    `_Comparison`. Where classes have few rows, other rules come in: `_FEW_ROWS` and the constants beside it.
+    inside, beyond noise, unless it saves a tenth of the NLL, and as large a share as it costs. Vector scaling
+    outside, unless nothing is clearly better. Each pair is charged one more row than there is, of the least
+    probable class that it has: `_Comparison`. Where classes have few rows, other rules come in: `_FEW_ROWS`
+    and the constants beside it.
 
     Parameters
     ----------
@@ -151,7 +152,7 @@ class _Screening(NamedTuple):
     def finalists(self, inside: Iterable[str]) -> list[str]:
         """No calibration, if that is a candidate, and the best of the others; else the best two.
 
-        A candidate must save a tenth of the NLL of each that comes before it.
+        A candidate must save a twentieth of the NLL of each that comes before it.
         """
         cost = {
             name: self.nll.get(name, 0.0) * (1 - _WORTH_FREEDOM) ** -i
@@ -225,6 +226,8 @@ class _Comparison:
     ) -> list[tuple[str, str]]:
         """Pairs that are as accurate as any other, but for noise, or have a much lower NLL.
 
+        They must save a tenth of the NLL, or the share of right answers that they lose if that is more.
+
         Parameters
         ----------
         judged : dict
@@ -232,10 +235,17 @@ class _Comparison:
         """
         misses = {pair: (~self._found[judged[pair]].is_best).astype(np.float64) for pair in losses}
         first = min(losses, key=lambda pair: (self._mean(misses[pair]), self._mean(losses[pair])))
+        right = {pair: 1 - self._mean(each) for pair, each in misses.items()}
+
+        def worth(pair: tuple[str, str]) -> float:
+            """NLL below which a pair may have a lower accuracy."""
+            kept = right[pair] / max(right[first], np.finfo(float).tiny)
+            return min(1 - _WORTH_ERRORS, kept) * self._mean(losses[first])
+
         return [
             pair
             for pair, loss in losses.items()
-            if self._mean(loss) < (1 - _WORTH_ERRORS) * self._mean(losses[first])
+            if self._mean(loss) < worth(pair)
             or best_of({pair: misses[pair], first: misses[first]}, self._weight) == pair
         ]
 

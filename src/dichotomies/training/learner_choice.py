@@ -33,18 +33,21 @@ if TYPE_CHECKING:
     from dichotomies.training.plan import Plan
 
 #: Rows that candidates are tried on: this share of them, within these bounds.
-_SHARE, _LEAST_ROWS, _MOST_ROWS = 0.2, 2_000, 5_000
+_SHARE, _LEAST_ROWS, _MOST_ROWS = 0.2, 3_000, 5_000
 #: Classes from which on all rows of some classes are drawn, instead of some rows of every class.
 _MANY_CLASSES = 100
 #: Boosted trees are tried on at least so many rows, since fewer do not pay for kernels that may have to be
 #: compiled, with at most so many features, and at least so many rows per class on average.
-_MANY_ROWS, _MOST_FEATURES, _ROWS_PER_CLASS = 3_000, 200, 30
+_MANY_ROWS, _MOST_FEATURES, _ROWS_PER_CLASS = 3_000, 200, 10
 #: Share by which a candidate must lower the NLL of those before it, which are simpler or quicker; the second,
 #: divided by the root of the number of rows, is what chance may do.
 _LEAST_GAIN, _CHANCE = 0.02, 0.5
 
 #: C times the mean squared length of a row; other steps are tried where the first of these is no worse.
 _C_FIRST, _C_NEXT = (10.0, 100.0), {10.0: 1.0, 100.0: 1_000.0}
+#: The largest, and the share of the NLL that each step beyond those, and the one before it, must save: a few
+#: features that separate many classes need it, while on texts more is not better on all rows.
+_MOST_C, _WORTH_C = 100_000.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -110,8 +113,16 @@ def _best_logistic(trial: _Trial) -> Any:
         return kind(C=_rounded(strength / length))
 
     best_way = min(ways, key=lambda way: trial.nll(made(way, _C_FIRST[0])))
-    best = min(_C_FIRST, key=lambda strength: trial.nll(made(best_way, strength)))
-    best = min((best, _C_NEXT[best]), key=lambda strength: trial.nll(made(best_way, strength)))
+
+    def nll(strength: float) -> float:
+        return trial.nll(made(best_way, strength))
+
+    best = min(_C_FIRST, key=nll)
+    best, before = min((best, _C_NEXT[best]), key=nll), best
+    while before < best < _MOST_C and all(
+        nll(b) < (1 - _WORTH_C) * nll(a) for a, b in ((before, best), (best, 10 * best))
+    ):
+        best, before = 10 * best, best
     return made(best_way, best)
 
 

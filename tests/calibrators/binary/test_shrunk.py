@@ -36,7 +36,7 @@ def test_nodes_are_at_the_optimum_of_their_own_penalised_likelihood(rng):
     segments = _nodes(rng, [30, 50, 10], [1.0, 0.3, 2.0], [0.5, -1.0, 0.0])
     prior = np.array([4.0, 0.5, 2.0])
     mean = np.array([[0.8, 0.8, 0.8], [0.0, 0.0, 0.0]])
-    found = _Rows.of(segments).minimum(_Prior(mean, prior[:, None]))
+    found = _Rows.of(segments).minimum(_Prior(mean, prior[:, None]), mean)
     for k in range(3):
         rows = slice(segments.offsets[k], segments.offsets[k + 1])
         s, t = segments.scores[rows], segments.targets[rows]
@@ -49,6 +49,13 @@ def test_nodes_are_at_the_optimum_of_their_own_penalised_likelihood(rng):
 
         expected = minimize(objective, mean[:, k], tol=1e-12).x
         np.testing.assert_allclose(found[:, k], expected, atol=1e-4)
+
+
+def test_slopes_of_nodes_may_differ_many_times(rng):
+    slopes = np.tile([0.5, 1.0, 4.0, 8.0], 5)
+    segments = _nodes(rng, [400] * 20, slopes, np.zeros(20))
+    found = ShrunkPlatt().fit_segments(segments).parameters[:, 0]
+    np.testing.assert_allclose(found, slopes, rtol=0.5)
 
 
 @pytest.mark.parametrize("swap", [False, True])

@@ -108,8 +108,12 @@ def test_sentences_and_tables_are_of_complete_cases():
     assert "1.200 times the NLL of the best way in hindsight" in contents["defaults/summary"]
     assert "The default takes 3.0 times the time of the plain fit" in contents["defaults/summary"]
     assert "The best fixed pair, platt and vector," in contents["defaults/summary"]
+    assert "in hindsight, in each case another, 0.020 and 0.020." in contents["defaults/summary"]
     assert "logistic" not in contents["defaults/cases"]
-    assert "| 5 | 1 | 0.550 | 0.550 | 0.750 | +0.00 | +0.00 |" in contents["defaults/few"]
+    assert (
+        "| 5 | 1 | 0.550 | 0.550 | 0.750 | +0.00 | +0.00 | 1 | +0.00 | +0.00 | 1.1 |"
+        in contents["defaults/few"]
+    )
 
 
 def test_honesty_is_drawn_from_the_default_alone(tmp_path):

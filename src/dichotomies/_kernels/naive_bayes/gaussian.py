@@ -256,6 +256,38 @@ def score_own_rows(
             k = parent[k]
 
 
+@score_own_rows.plainly
+def _score_own_rows(
+    X: Matrix,
+    row_order: IntArray,
+    folds: IntArray,
+    fold: int,
+    scores: Quadratic,
+    constant: FloatArray,
+    is_trained: BoolArray,
+    leaf_offset: IntArray,
+    leaf_parent: IntArray,
+    parent: IntArray,
+    pair_of_place: IntArray,
+    first: int,
+    last: int,
+    out: FloatArray,
+) -> None:
+    is_mine = folds[row_order] == fold
+    begin: dict[int, int] = {}  # places of each node's rows, which follow each other
+    end: dict[int, int] = {}
+    for leaf in range(first, last):
+        k = leaf_parent[leaf]
+        while k >= 0:
+            begin.setdefault(k, leaf_offset[leaf])
+            end[k] = leaf_offset[leaf + 1]
+            k = parent[k]
+    for k, start in begin.items():
+        if is_trained[k]:
+            places = start + np.flatnonzero(is_mine[start : end[k]])
+            _score_rows(X, row_order, places, row_of(scores, k), constant[k], pair_of_place[k], out)
+
+
 def are_steep(scores: Quadratic, shift: FloatArray, steepest: float) -> BoolArray:
     """Mark the terms (n_nodes, n_features) that are too large to be expanded around a point.
 

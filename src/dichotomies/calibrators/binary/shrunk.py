@@ -10,11 +10,13 @@ import numpy as np
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
-from dichotomies.calibrators.multiclass._scaling import best_spread
+from dichotomies.calibrators.multiclass._scaling import Hyperprior, best_spread
 from dichotomies.rows.segments import Segments
 
 #: Standard deviations of the common slope around 1, and of a depth's slope as a part of the common one.
 _COMMON, _DEPTH = 1.0, 0.2
+#: Nodes differ: a penalised learner is the less sure the fewer rows a node has.
+_OF_NODES = Hyperprior(expected=(0.2, 0.3), largest=(3.0, 3.0))
 #: Scores from which on fits without a fold share the prior.
 _MANY_SCORES = 5_000
 #: Scores beyond this are read as this, so that squares and determinants do not overflow.
@@ -53,7 +55,7 @@ class ShrunkPlatt(BinaryCalibrator):
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         nodes = _Rows.of(segments)
-        return _maps(nodes.minimum(nodes.prior()), segments)
+        return _maps(nodes.minimum(*nodes.prior_and_start()), segments)
 
     def fit_without(self, segments: Segments, fold: IntArray, n_folds: int) -> list[ScoreMaps]:
         """Calibrate without each fold; where there are many scores, under the prior of all of them.
@@ -63,10 +65,9 @@ class ShrunkPlatt(BinaryCalibrator):
         if len(segments.scores) < _MANY_SCORES:
             return super().fit_without(segments, fold, n_folds)
         nodes = _Rows.of(segments)
-        prior = nodes.prior()
-        start = nodes.minimum(prior, _ROUGH_TOL)
+        prior, start = nodes.prior_and_start()
         parts = [segments.take(fold != f) for f in range(n_folds)]
-        return [_maps(_Rows.of(part).minimum(prior, _ROUGH_TOL, start), part) for part in parts]
+        return [_maps(_Rows.of(part).minimum(prior, start, _ROUGH_TOL), part) for part in parts]
 
 
 def _maps(theta: FloatArray, segments: Segments) -> ScoreMaps:
@@ -124,20 +125,33 @@ class _Rows:
         sizes = np.diff(self.segments.offsets)
         return np.repeat(self.group, sizes[sizes > 0])
 
-    def prior(self) -> _Prior:
-        """Prior of the nodes: around the slope of their depth and 0, as wide as is likeliest."""
+    def prior_and_start(self) -> tuple[_Prior, FloatArray]:
+        """Prior of the nodes: around the slope of their depth and 0, as wide as is likeliest; first values.
+
+        The width is chosen at the means, and again at the fit that this gives: far from the means a node
+        without errors has hardly any curvature, which looks like knowledge of nothing.
+        """
         everyone, depth = np.zeros(len(self.segments), dtype=np.intp), self.segments.groups
         common = self.slopes(everyone, np.ones(1), np.array([_COMMON]))
         mean = common[everyone]
         if depth is not None:
             by_depth = self.slopes(depth, np.repeat(common, depth.max() + 1), _DEPTH * common)
             mean = by_depth[depth]
-        theta = np.stack([mean, np.zeros(len(mean))])
-        unit = np.array([[max(float(common[0]), 1e-3)], [1.0]])
+        means = np.stack([mean, np.zeros(len(mean))])
+        unit = max(float(common[0]), 1e-3)
+        theta = means
+        for _ in range(2):
+            prior = _Prior(means, self._precision(theta, means, unit))
+            theta = self.minimum(prior, theta, _ROUGH_TOL)
+        return prior, theta
+
+    def _precision(self, theta: FloatArray, mean: FloatArray, unit: float) -> FloatArray:
+        """Precision of the likeliest width, by an expansion at `theta`; slopes in units of `unit`."""
+        units = np.array([[unit], [1.0]])
         _, gradient, curvature = self.derivatives(theta)
-        by_block = np.array([unit[0] ** 2, unit[0], [1.0]])
-        spread = best_spread(np.zeros_like(theta), gradient * unit, curvature * by_block)
-        return _Prior(theta, np.array(spread.precision(unit=float(unit[0, 0])))[:, None])
+        by_block = np.array([[unit**2], [unit], [1.0]])
+        spread = best_spread((theta - mean) / units, gradient * units, curvature * by_block, _OF_NODES)
+        return np.array(spread.precision(unit=unit))[:, None]
 
     def slopes(self, group: IntArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
         """Slope of each group of nodes without intercept, under a normal prior."""
@@ -145,7 +159,8 @@ class _Rows:
         precision = np.stack(
             [1 / np.broadcast_to(deviation, mean.shape) ** 2, 0 * mean, np.full(len(mean), 1e12)]
         )
-        slopes, _ = rows.minimum(_Prior(np.stack([mean, np.zeros(len(mean))]), precision), _ROUGH_TOL)
+        means = np.stack([mean, np.zeros(len(mean))])
+        slopes, _ = rows.minimum(_Prior(means, precision), means, _ROUGH_TOL)
         return np.asarray(np.maximum(slopes, 1e-3))
 
     def _sums(self, values: FloatArray) -> FloatArray:
@@ -168,13 +183,13 @@ class _Rows:
         gradient = np.stack([self._sums(error * s), self._sums(error)])
         return self._sums(loss), gradient, np.stack([self._sums(qs * s), self._sums(qs), self._sums(q)])
 
-    def minimum(self, prior: _Prior, tol: float = _TOL, start: FloatArray | None = None) -> FloatArray:
+    def minimum(self, prior: _Prior, start: FloatArray, tol: float = _TOL) -> FloatArray:
         """Slopes and intercepts (2, n_groups) with the highest posterior, by Newton's method.
 
         Parameters
         ----------
-        start : (2, n_groups), optional
-            First values; the means of the prior by default.
+        start : (2, n_groups)
+            First values.
         """
         mean, (aa, ab, bb) = prior.mean, prior.precision
 
@@ -185,7 +200,7 @@ class _Rows:
             gradient = np.stack([g_a + aa * d + ab * e, g_b + ab * d + bb * e])
             return loss, gradient, curvature + prior.precision
 
-        theta = (mean if start is None else start).copy()
+        theta = start.copy()
         theta[0] = np.minimum(theta[0], self._longest_slope)  # beyond, hardly a row has any curvature
         loss, gradient, curvature = posterior(theta)
         for _ in range(_MAX_ITER):

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
@@ -38,11 +38,8 @@ _MEMORY = 12
 _SUFFICIENT = 1e-4
 _HALVINGS = 20
 
-#: Bounds on the standard deviations and the correlation.
-SMALLEST, LARGEST_SCALE, LARGEST_BIAS, CORRELATED = 1e-3, 0.3, 3.0, 0.98
-
-# Means of exponential hyperpriors on the standard deviations, weak enough for a thousand rows to outweigh.
-_EXPECTED_SCALE, _EXPECTED_BIAS = 0.05, 0.3
+#: Bounds on the standard deviations, from below, and on the correlation.
+SMALLEST, CORRELATED = 1e-3, 0.98
 
 # A row whose true class has probability near 0 has a large gradient but no curvature, so a Newton step would
 # be far too long. This share of the row's maximum curvature is added to limit the step.
@@ -276,7 +273,36 @@ class Spread:
         return np.array([[-2 * a, -ab, 0], [0, -ab, -2 * b], [2 * r * a / free, off, 2 * r * b / free]])
 
 
-def best_spread(theta: FloatArray, gradient: FloatArray, curvature: FloatArray) -> Spread:
+class Hyperprior(NamedTuple):
+    """Exponential priors on the standard deviations, weak enough for a thousand rows to outweigh.
+
+    Attributes
+    ----------
+    expected, largest : pair of floats
+        Means, and upper bounds, of the deviations of scales and biases.
+    """
+
+    expected: tuple[float, float]
+    largest: tuple[float, float]
+
+    def nll(self, spread: Spread) -> float:
+        """Return the negative log density, in nats; few rows must not support a wide spread."""
+        nll = spread.scale / self.expected[0] + spread.bias / self.expected[1]
+        return float(nll - np.log1p(-(spread.correlation**2)))
+
+    def slopes(self, spread: Spread) -> FloatArray:
+        """Return the derivatives of `nll` in the logarithms of the deviations and the correlation."""
+        r = spread.correlation
+        return np.array([spread.scale / self.expected[0], spread.bias / self.expected[1], 2 * r / (1 - r**2)])
+
+
+#: Classes of one model differ little.
+OF_CLASSES = Hyperprior(expected=(0.05, 0.3), largest=(0.3, 3.0))
+
+
+def best_spread(
+    theta: FloatArray, gradient: FloatArray, curvature: FloatArray, prior: Hyperprior = OF_CLASSES
+) -> Spread:
     """Return the spread with the highest evidence.
 
     Parameters
@@ -287,6 +313,8 @@ def best_spread(theta: FloatArray, gradient: FloatArray, curvature: FloatArray) 
         Gradient of the negative log-likelihood at that point.
     curvature : (3, n_classes)
         Second derivatives at that point: scale, scale-bias, bias.
+    prior : Hyperprior
+        Of the spread.
 
     Returns
     -------
@@ -312,28 +340,16 @@ def best_spread(theta: FloatArray, gradient: FloatArray, curvature: FloatArray) 
             ]
         )
         gradient = spread.precision_slopes() @ by_precision / 2
-        return _hyperprior_nll(spread) - evidence, gradient + _hyperprior_slopes(spread)
+        return prior.nll(spread) - evidence, gradient + prior.slopes(spread)
 
     grid = [(np.log(s), np.log(t), r) for s in (0.02, 0.2) for t in (0.05, 0.5) for r in (0, 0.8)]
-    limits = [(SMALLEST, LARGEST_SCALE), (SMALLEST, LARGEST_BIAS)]
+    limits = [(SMALLEST, largest) for largest in prior.largest]
     bounds = [*np.log(limits).tolist(), (-CORRELATED, CORRELATED)]
     start = min(map(np.array, grid), key=lambda point: negative_evidence(point)[0])
     found = minimize(
         negative_evidence, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": _SPREAD_TOL}
     )
     return _spread_at(found.x)
-
-
-def _hyperprior_nll(spread: Spread) -> float:
-    """Return the negative log density of the hyperprior, in nats; few rows must not support a wide spread."""
-    nll = spread.scale / _EXPECTED_SCALE + spread.bias / _EXPECTED_BIAS
-    return float(nll - np.log1p(-(spread.correlation**2)))
-
-
-def _hyperprior_slopes(spread: Spread) -> FloatArray:
-    """Return the derivatives of `_hyperprior_nll` in the logarithms of the deviations and the correlation."""
-    r = spread.correlation
-    return np.array([spread.scale / _EXPECTED_SCALE, spread.bias / _EXPECTED_BIAS, 2 * r / (1 - r**2)])
 
 
 def _spread_at(point: FloatArray) -> Spread:

@@ -20,6 +20,9 @@ from dichotomies.persistence import Estimator, savable
 from dichotomies.persistence.checks import Array, Size
 from dichotomies.rows import NodeTask, Rows
 
+#: Rows that the variation of a feature must rest on to be trusted.
+_FEWEST_ROWS = 5.0
+
 
 @savable(
     "scaled-logistic-regression",
@@ -35,6 +38,9 @@ class ScaledLogisticRegression(LogisticRegression):
     are converted back, so that predictions take the features as they are. In a nested dichotomy, features are
     standardised once, on all training rows, and not again at every node. Dense features only; parameters and
     attributes are those of scikit-learn's `LogisticRegression`.
+
+    Features that vary in fewer than five rows are scaled down: how far they vary is not known, and new rows
+    may be thousands of standard deviations away.
 
     Examples
     --------
@@ -77,7 +83,7 @@ class ScaledLogisticRegression(LogisticRegression):
 
 @dataclass(frozen=True, eq=False)
 class Standardised:
-    """Features with mean 0 and standard deviation 1; constant ones are 0.
+    """Features with mean 0 and standard deviation 1, or less if they vary in few rows; constant ones are 0.
 
     Attributes
     ----------
@@ -97,8 +103,9 @@ class Standardised:
     @classmethod
     def of(cls, X: FloatArray, weight: FloatArray | None) -> Self:
         """Standardise; a row of weight 2 counts as two rows."""
-        share = np.full(len(X), 1.0) if weight is None else weight
-        share = share / max(float(share.sum()), np.finfo(float).tiny)
+        weight = np.ones(len(X)) if weight is None else weight
+        total = max(float(weight.sum()), np.finfo(float).tiny)
+        share = weight / total
         largest, tiny = np.maximum(X.max(axis=0), -X.min(axis=0)), np.sqrt(np.finfo(X.dtype).tiny)
         unit = np.where(largest > tiny, largest, 1).astype(X.dtype)  # so that no square over- or underflows
         Z = X / unit
@@ -109,12 +116,24 @@ class Standardised:
         deviation = np.where(is_constant, 1.0, deviation)
         Z /= deviation.astype(X.dtype)
         Z[:, is_constant] = 0.0
-        return cls(Z, mean * unit, deviation * unit)
+        n_rows = max(total, 1 / max(float(share @ share), np.finfo(float).tiny))  # also of weights below 1
+        doubt = np.maximum(1.0, _FEWEST_ROWS / n_rows * _kurtosis(Z, share))
+        Z /= doubt.astype(X.dtype)
+        return cls(Z, mean * unit, deviation * doubt * unit)
 
     def converted(self, weights: FloatArray, intercept: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weights and intercepts for the features as they were."""
         converted = weights / self.scale
         return converted.astype(weights.dtype), intercept - converted @ self.mean
+
+
+def _kurtosis(Z: FloatArray, share: FloatArray) -> FloatArray:
+    """Kurtosis of standardised features: the number of rows divided by that of rows the variation rests on.
+
+    It is the number of rows if a feature is zero in all of them but one.
+    """
+    squares = Z * Z
+    return np.asarray(np.einsum("i,ij,ij->j", share, squares, squares))
 
 
 @LEARNERS.register("scaled-logistic")
