@@ -18,7 +18,8 @@ from dichotomies.training.class_totals import with_totals
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.kept_rows import KeptRows, counted_once, unseen_scores
 from dichotomies.training.train import grow, train
-from dichotomies.training.updating import joined_rows, placed, settled, without
+from dichotomies.training.placing import placed
+from dichotomies.training.updating import joined_rows, settled, without
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
 
@@ -231,4 +232,4 @@ def _forest(plan: Plan, before: Learned | None, rows: Rows, context: Context) ->
         return grow(plan, rows, LearnerJudge(plan, rows), context.rng)
     if rows.n_classes == before.model.n_classes:
         return before.model.forest
-    return Forest.of(placed(before.model, rows, context.rng))
+    return Forest.of(placed(before.model, rows))
