@@ -17,8 +17,8 @@ from dichotomies.training.calibration_file import fit_filed, most_rows
 from dichotomies.training.class_totals import with_totals
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.kept_rows import KeptRows, counted_once, unseen_scores
-from dichotomies.training.train import grow, train
 from dichotomies.training.placing import placed
+from dichotomies.training.train import grow, train
 from dichotomies.training.updating import joined_rows, settled, without
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest

@@ -72,7 +72,8 @@ def class_cosines(rows: Rows, some: IntArray) -> FloatArray:
             points[:, ~np.isfinite(points).all(axis=0)] = 0.0
             products, square = points[place[some]] @ points.T, (points * points).sum(axis=1)
         cosine = products / np.sqrt(np.outer(square[place[some]], square))
-    return np.nan_to_num(cosine, posinf=0.0, neginf=0.0)[:, place]
+    finite: FloatArray = np.nan_to_num(cosine, posinf=0.0, neginf=0.0)
+    return finite[:, place]
 
 
 def _dense(matrix: Any) -> FloatArray:
