@@ -198,6 +198,11 @@ class Updates:
             if hasattr(self, "statistics_"):
                 before = Learned(self.model_, self.statistics_, self.kept_rows_)
                 plan, rows = self._plan_as_fitted(), self._new_rows(X, y, sample_weight)
+            elif hasattr(self, "model_"):
+                raise ValueError(
+                    "This model was fitted without keeping statistics that a batch could be added to. Begin "
+                    "with partial_fit (on a clone, to begin anew), or fit with keep_rows and call update."
+                )
             else:
                 plan, X = self._planned(X)
                 rows = self._validated(X, y, sample_weight)
@@ -245,7 +250,8 @@ class Updates:
         texts = "US"
         if (labels.dtype.kind in texts) != (self.classes_.dtype.kind in texts):
             raise TypeError(
-                f"Classes of this model are like {self.classes_[0]!r}, but y has labels like {labels[0]!r}."
+                f"Classes of this model are like {self.classes_.tolist()[0]!r}, but y has labels like "
+                f"{labels.tolist()[0]!r}."
             )
         classes = np.union1d(self.classes_, labels)
         weight = None if sample_weight is None else row_weights(sample_weight, X.shape[0])

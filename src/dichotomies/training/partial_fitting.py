@@ -109,6 +109,7 @@ def learn_batches(
         statistics, kept, classes = more, _kept(plan, rows, kept, context), known
     if statistics is None or kept is None or counts is None:
         raise ValueError("There is no batch of rows.")
+    counts.check_classes()
     rows = kept.rows(classes, statistics.n_features)
     forest = grow(plan, with_totals(rows, counts), LearnerJudge(plan, rows), context.rng)
     trained = _trained(plan, forest, rows, kept, statistics, context)
