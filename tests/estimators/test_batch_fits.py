@@ -295,6 +295,20 @@ def test_batches_without_rows_are_passed_over(estimator, rows):
     np.testing.assert_array_equal(clf.predict_proba(X), expected)
 
 
+@pytest.mark.parametrize("estimator", [LogisticRegression(), GaussianNB(var_smoothing=0.01)])
+def test_labels_may_be_strings_of_numpy_or_of_pandas(estimator, rows):
+    pd = pytest.importorskip("pandas")
+    X, y = rows
+    names = np.array([f"class {c}" for c in y])
+    clf = NestedDichotomyClassifier(estimator, **PLAIN)
+    expected = clf.fit_batches(_batches(X, names)).predict_proba(X)
+    half = len(y) // 2
+    parts = (X[:half], pd.Series(names[:half])), (X[half:], names[half:].astype(object))
+    clf.fit_batches(lambda: iter(parts))
+    np.testing.assert_allclose(clf.predict_proba(X), expected, atol=1e-6)
+    assert clf.classes_.dtype.kind == "U"
+
+
 def test_spilled_rows_are_those_of_the_batches_by_class(rows, tmp_path):
     X, y = rows
     for form in (np.asarray, csr_array):

@@ -236,6 +236,30 @@ def test_batches_of_a_row_or_two_are_added_though_they_have_fewer_rows_than_fold
     np.testing.assert_allclose(scorer.log_odds(X), afresh, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("kinds", [(str, object), (object, str), (object, object)])
+def test_new_labels_may_be_strings_of_numpy_or_of_pandas(kinds, rows):
+    X, y = rows
+    old, new = _split(y)
+    names = np.array([f"class {c}" for c in y])
+    clf = NestedDichotomyClassifier(LogisticRegression(), keep_rows="all", **PLAIN)
+    clf.fit(X[old], names[old].astype(kinds[0])).update(X[new], names[new].astype(kinds[1]))
+    assert clf.classes_.tolist() == np.unique(names).tolist()
+    assert clf.classes_.dtype.hasobject == (kinds[0] is object)
+    assert clf.score(X, names) > 0.9
+
+
+def test_updates_take_dask_frames_by_the_names_of_their_columns(rows):
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    X, y = rows
+    old, new = _split(y)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    clf = NestedDichotomyClassifier(LogisticRegression(), keep_rows="all", **PLAIN)
+    expected = clf.fit(frame.loc[old], y[old]).update(frame.loc[new], y[new]).predict_proba(frame)
+    clf.fit(dd.from_pandas(frame.loc[old], npartitions=2), y[old])
+    clf.update(dd.from_pandas(frame.loc[new], npartitions=2), y[new])
+    np.testing.assert_array_equal(clf.predict_proba(frame), expected)
+
+
 def test_errors_say_what_to_do(rows):
     X, y = rows
     clf = NestedDichotomyClassifier(LogisticRegression(), **PLAIN).fit(X, y)

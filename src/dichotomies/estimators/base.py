@@ -19,7 +19,7 @@ from dichotomies._common.chunks import LIMIT
 from dichotomies._common.doc_links import documented
 from dichotomies._common.parallel import ONE_BLAS_THREAD, Context, shipping_once
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
-from dichotomies._common.validation import is_dask, namespace, to_host
+from dichotomies._common.validation import namespace, to_host
 from dichotomies._kernels.compile import training
 from dichotomies.estimators.batch_fits import BatchFits
 from dichotomies.estimators.dask_input import by_block, computed
@@ -114,8 +114,7 @@ class DichotomyEstimator(
         -------
         self
         """
-        if any(map(is_dask, (X, y, sample_weight))):
-            X, y, sample_weight = computed(X, y, sample_weight)
+        X, y, sample_weight = computed(X, y, sample_weight)
         X, y, sample_weight = map(to_host, (X, y, sample_weight))
         with self._whole():
             return self._fit(X, y, sample_weight)

@@ -13,6 +13,7 @@ from joblib import hash as joblib_hash
 from sklearn.utils.validation import _num_samples
 
 from dichotomies._common.progress import say
+from dichotomies._common.validation import is_text
 from dichotomies.training.drift import Drift
 
 # what batches need is imported where it is used: it takes long, and few programs ask for it
@@ -184,7 +185,8 @@ class BatchFits:
         """Checked batches, each with the classes that it has."""
         for batch in make_batches():
             X, y, *weight = batch
-            yield self._validated_batch(X, y, weight[0] if weight else None)
+            rows = self._validated_batch(X, y, weight[0] if weight else None)
+            yield replace(rows, classes=rows.classes.astype(str)) if is_text(rows.classes) else rows
 
     def _take_fit(self, plan: Plan, trained: Trained, n_rows: int) -> None:
         self.model_, self.calibration_, conformal, _ = trained
@@ -212,8 +214,8 @@ class Source:
     def __init__(self, make_batches: Any) -> None:
         if not callable(make_batches):
             raise TypeError(
-                "make_batches must be a function that starts an iterator of (X, y), again at every call, but is "
-                f"of type {type(make_batches).__name__}; of a list, give lambda: iter(batches)."
+                "make_batches must be a function that starts an iterator of (X, y), again at every call, "
+                f"but is of type {type(make_batches).__name__}; of a list, give lambda: iter(batches)."
             )
         self._make_batches = make_batches
         self._last: Any = None

@@ -20,7 +20,7 @@ Method = TypeVar("Method", bound="Callable[..., Any]")
 
 def computed(*values: Any) -> tuple[Any, ...]:
     """Return Dask collections as the arrays or data frames that they stand for, other values as they are."""
-    return tuple(optional("dask").compute(*values))
+    return tuple(optional("dask").compute(*values)) if any(map(is_dask, values)) else values
 
 
 def by_block(method: Method) -> Method:

@@ -11,7 +11,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.parallel import Context
-from dichotomies._common.validation import plain_labels, row_weights
+from dichotomies._common.validation import is_text, plain_labels, row_weights
+from dichotomies.estimators.dask_input import computed
 from dichotomies.rows import Rows
 from dichotomies.training.drift import Drift
 
@@ -204,6 +205,7 @@ class Updates:
                     "with partial_fit (on a clone, to begin anew), or fit with keep_rows and call update."
                 )
             else:
+                X, y, sample_weight = computed(X, y, sample_weight)
                 plan, X = self._planned(X)
                 rows = self._validated(X, y, sample_weight)
                 self._forget_fit()
@@ -244,15 +246,17 @@ class Updates:
 
     def _new_rows(self, X: Matrix, y: Any, sample_weight: Any) -> Rows:
         """Check new rows; their classes are those of the model and new ones."""
+        X, y, sample_weight = computed(X, y, sample_weight)
         X, labels = self.validated_rows(X), np.asarray(plain_labels(y))
         if labels.shape != (X.shape[0],):
             raise ValueError(f"X has {X.shape[0]} rows, but y has shape {labels.shape}.")
-        texts = "US"
-        if (labels.dtype.kind in texts) != (self.classes_.dtype.kind in texts):
+        if is_text(labels) != is_text(self.classes_):
             raise TypeError(
                 f"Classes of this model are like {self.classes_.tolist()[0]!r}, but y has labels like "
                 f"{labels.tolist()[0]!r}."
             )
+        if is_text(labels):  # strings of numpy, or objects, as the classes are
+            labels = labels.astype(object if self.classes_.dtype.hasobject else str)
         classes = np.union1d(self.classes_, labels)
         weight = None if sample_weight is None else row_weights(sample_weight, X.shape[0])
         weight = weight if self._nodes_get_weight(weight) else None
