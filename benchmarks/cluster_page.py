@@ -37,9 +37,10 @@ On two cores a cluster cannot be faster than two threads; the table shows what i
 more is replayed from the costs of all nodes, measured on one core: tasks are cut as for that many workers
 and go, the most expensive first, to the worker that is free first; each takes {overhead:.1f} ms more, the
 processor time of an empty task of Dask; the rows are sent at 1 GB/s, and every worker prepares them (sorts
-them by leaf, which threads do once: with logistic regression, whose nodes take little time, this and sending
-the rows is most of what workers cost more than threads); what is not sent (growing the tree, binning,
-calibrating, joining) stays on one core. Parts of this page (a learner on a cluster, its costs) are measured one by one and stored, so that they may come from different runs.
+them by leaf, which threads do once: this, sending the rows, and the tasks' own overhead are what workers cost
+more than threads, much for logistic regression, whose nodes take little time); what is not sent (growing the
+tree, binning, calibrating, joining) stays on one core. Parts of this page (a learner on a cluster, its costs)
+are measured one by one and stored, so that they may come from different runs.
 
 ![Speed-up of a fit by the number of workers](../figures/cluster.svg)
 
