@@ -82,10 +82,11 @@ class Updates:
         """Add rows, of known classes and of new ones; only nodes above these classes are trained.
 
         The classifier must have been fitted with `keep_rows`: a node is trained on the rows of all classes
-        below it. A new class becomes the sibling of the class that most of its rows are taken for. All other
-        nodes stay as they are, bit for bit. Calibrators of the nodes trained are fitted on folds, as `fit`
-        does; the external calibrator is fitted again, to out-of-fold scores that the model keeps. `drift_`
-        says how much has changed since the fit.
+        below it. A new class becomes the sibling of the class that it is most like, by the means of both and
+        by the model's probabilities, where the tree is not too deep. All other nodes stay as they are, bit
+        for bit. Calibrators of the nodes trained are fitted on folds, as `fit` does; the external calibrator
+        is fitted again, to out-of-fold scores that the model keeps. `drift_` says how much has changed since
+        the fit.
 
         Parameters
         ----------
