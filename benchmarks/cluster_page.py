@@ -37,8 +37,9 @@ On two cores a cluster cannot be faster than two threads; the table shows what i
 more is replayed from the costs of all nodes, measured on one core: tasks are cut as for that many workers
 and go, the most expensive first, to the worker that is free first; each takes {overhead:.1f} ms more, the
 processor time of an empty task of Dask; the rows are sent at 1 GB/s, and every worker prepares them (sorts
-them by leaf); what is not sent (growing the tree, binning, calibrating, joining) stays on one core.
-A learner without a row in the table was only replayed. Parts of this page (a learner on a cluster, its costs)
+them by leaf, which threads do once: this, sending the rows, and the tasks' own overhead are what workers cost
+more than threads, much for logistic regression, whose nodes take little time); what is not sent (growing the
+tree, binning, calibrating, joining) stays on one core. Parts of this page (a learner on a cluster, its costs)
 are measured one by one and stored, so that they may come from different runs.
 
 ![Speed-up of a fit by the number of workers](../figures/cluster.svg)
@@ -93,7 +94,8 @@ def _limit(name: str, costs: dict[str, Any], speed_ups: list[float]) -> str:
     best = max(speed_ups)
     enough = next(n for n, each in zip(WORKERS, speed_ups, strict=True) if each >= 0.9 * best)
     return (
-        f"- {name}: {total:.1f} s on one core, of which {share:.0%} can be sent; the largest task is "
+        f"- {name}: {total:.1f} s on one core, of which {share:.0%} can be sent, and "
+        f"{costs['setup'] / total:.0%} is preparing the rows, which every worker does; the largest task is "
         f"{largest:.1%}. At most {best:.1f} times as fast, of which nine tenths with {enough} workers."
     )
 

@@ -14,7 +14,7 @@ from dichotomies.learners import choose
 from dichotomies.rows import Rows
 from dichotomies.rows.row_counts import RowCounts
 from dichotomies.rows.spilled import SpilledRows
-from dichotomies.training import passes
+from dichotomies.training import batches, passes
 from dichotomies.training.binned_rows import BinnedRows, RowSample, save_binning
 from tests.slow import slow
 
@@ -246,6 +246,69 @@ def test_finished_passes_are_not_repeated_after_an_interruption_and_files_are_re
     assert clf.score(X, y) > 0.9
 
 
+@pytest.mark.parametrize("estimator", [LogisticRegression(), HistGradientBoostClassifier(3)])
+@pytest.mark.parametrize("at", [3, None])  # in the pass that spills, or in training
+def test_a_fit_that_is_taken_up_equals_one_that_was_not_interrupted(
+    estimator, at, rows, tmp_path, monkeypatch
+):
+    X, y = rows
+    started, clf = [], NestedDichotomyClassifier(estimator, random_state=0)
+
+    def make_batches():
+        started.append(None)
+        for i, batch in enumerate(_batches(X, y)()):
+            if len(started) == at and i == 2:
+                raise KeyboardInterrupt
+            yield batch
+
+    expected = clf.fit_batches(_batches(X, y)).predict_proba(X)
+    if at is None:
+        monkeypatch.setattr(batches.SpilledTraining, "run", _interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit_batches(make_batches, spill=tmp_path / "spill")
+    monkeypatch.undo()
+    clf.fit_batches(_batches(X, y), spill=tmp_path / "spill")
+    np.testing.assert_array_equal(clf.predict_proba(X), expected)
+
+
+def _interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def test_files_of_an_interrupted_fit_to_other_rows_are_not_used(rows, tmp_path, monkeypatch):
+    X, y = rows
+    clf = NestedDichotomyClassifier(LogisticRegression(), **PLAIN)
+    monkeypatch.setattr(batches.SpilledTraining, "run", _interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit_batches(_batches(X, y), spill=tmp_path / "spill")
+    monkeypatch.undo()
+    others = 9 - y
+    assert clf.fit_batches(_batches(X, others), spill=tmp_path / "spill").score(X, others) > 0.9
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), GaussianNB(var_smoothing=0.01)])
+def test_batches_without_rows_are_passed_over(estimator, rows):
+    X, y = rows
+    clf, nothing = NestedDichotomyClassifier(estimator, **PLAIN), (X[:0], y[:0])
+    expected = clf.fit_batches(_batches(X, y)).predict_proba(X)
+    clf.fit_batches(lambda: (each for batch in _batches(X, y)() for each in (nothing, batch)))
+    np.testing.assert_array_equal(clf.predict_proba(X), expected)
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), GaussianNB(var_smoothing=0.01)])
+def test_labels_may_be_strings_of_numpy_or_of_pandas(estimator, rows):
+    pd = pytest.importorskip("pandas")
+    X, y = rows
+    names = np.array([f"class {c}" for c in y])
+    clf = NestedDichotomyClassifier(estimator, **PLAIN)
+    expected = clf.fit_batches(_batches(X, names)).predict_proba(X)
+    half = len(y) // 2
+    parts = (X[:half], pd.Series(names[:half])), (X[half:], names[half:].astype(object))
+    clf.fit_batches(lambda: iter(parts))
+    np.testing.assert_allclose(clf.predict_proba(X), expected, atol=1e-6)
+    assert clf.classes_.dtype.kind == "U"
+
+
 def test_spilled_rows_are_those_of_the_batches_by_class(rows, tmp_path):
     X, y = rows
     for form in (np.asarray, csr_array):
@@ -275,6 +338,20 @@ def test_errors_say_what_to_do(rows):
         NestedDichotomyClassifier(LogisticRegression(), keep_rows=5).fit_batches(_batches(X, y))
     with pytest.raises(ValueError, match="at least two classes"):
         clf.fit_batches(_batches(X, np.zeros(len(y), dtype=int)))
+    with pytest.raises(ValueError, match="at least two classes"):
+        NestedDichotomyClassifier(GaussianNB()).fit_batches(_batches(X, np.zeros(len(y), dtype=int)))
+    for given in ([(X, y)], iter([(X, y)]), _batches(X, y)()):
+        with pytest.raises(TypeError, match="lambda: iter"):
+            clf.fit_batches(given)
+    for batch in (X, (X,), (X, y, y, y)):
+        with pytest.raises(TypeError, match="must be \\(X, y\\)"):
+            clf.fit_batches(lambda batch=batch: iter([batch]))
+    for estimator in (LogisticRegression(), GaussianNB()):
+        once = iter([(X, y), (X, y)])
+        with pytest.raises(ValueError, match="same iterator twice"):
+            NestedDichotomyClassifier(estimator).fit_batches(lambda once=once: once)
+        with pytest.raises(TypeError, match="like 'a', those of another like 0"):
+            NestedDichotomyClassifier(estimator).fit_batches(lambda: iter([(X, ["a"] * len(y)), (X, y)]))
     calls = []
 
     def changing():

@@ -221,6 +221,45 @@ def test_partial_fit_calibrates_on_a_sample_of_all_batches(digits):
 # ---------------------------------------------------------------------- errors
 
 
+@pytest.mark.parametrize("estimator", [GaussianNB(var_smoothing=0.01), MultinomialNB()])
+@pytest.mark.parametrize("sizes", [(597, 2, 1), (3, 1, 596)])
+def test_batches_of_a_row_or_two_are_added_though_they_have_fewer_rows_than_folds(estimator, sizes, rows):
+    X, y = rows
+    y = y.copy()
+    y[-1] = 77  # a class with one row
+    clf = NestedDichotomyClassifier(estimator, **(PLAIN | {"external_calibration": "vector"}))
+    for part in np.split(np.arange(600), np.cumsum(sizes)[:-1]):
+        clf.partial_fit(X[part], y[part])
+    assert clf.class_count_.tolist() == np.unique(y, return_counts=True)[1].tolist()
+    afresh = NestedDichotomyClassifier(estimator, clf.tree_, **PLAIN).fit(X, y).model_.scorer.log_odds(X)
+    scorer = clf.model_.scorer
+    np.testing.assert_allclose(scorer.log_odds(X), afresh, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kinds", [(str, object), (object, str), (object, object)])
+def test_new_labels_may_be_strings_of_numpy_or_of_pandas(kinds, rows):
+    X, y = rows
+    old, new = _split(y)
+    names = np.array([f"class {c}" for c in y])
+    clf = NestedDichotomyClassifier(LogisticRegression(), keep_rows="all", **PLAIN)
+    clf.fit(X[old], names[old].astype(kinds[0])).update(X[new], names[new].astype(kinds[1]))
+    assert clf.classes_.tolist() == np.unique(names).tolist()
+    assert clf.classes_.dtype.hasobject == (kinds[0] is object)
+    assert clf.score(X, names) > 0.9
+
+
+def test_updates_take_dask_frames_by_the_names_of_their_columns(rows):
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    X, y = rows
+    old, new = _split(y)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    clf = NestedDichotomyClassifier(LogisticRegression(), keep_rows="all", **PLAIN)
+    expected = clf.fit(frame.loc[old], y[old]).update(frame.loc[new], y[new]).predict_proba(frame)
+    clf.fit(dd.from_pandas(frame.loc[old], npartitions=2), y[old])
+    clf.update(dd.from_pandas(frame.loc[new], npartitions=2), y[new])
+    np.testing.assert_array_equal(clf.predict_proba(frame), expected)
+
+
 def test_errors_say_what_to_do(rows):
     X, y = rows
     clf = NestedDichotomyClassifier(LogisticRegression(), **PLAIN).fit(X, y)
@@ -231,12 +270,14 @@ def test_errors_say_what_to_do(rows):
     assert "only naive Bayes" in str(raised.value.__cause__)
     with pytest.raises(TypeError, match="naive Bayes only, not for clones"):
         NestedDichotomyClassifier(MultinomialNB(), learner="clones", **PLAIN).partial_fit(X, y)
+    with pytest.raises(ValueError, match="without keeping statistics"):
+        NestedDichotomyClassifier(GaussianNB(), **PLAIN).fit(X, y).partial_fit(X, y)
     with pytest.raises(ValueError, match="is not a class"):
         clf.forget_class("owl")
     with pytest.raises(ValueError, match="two classes must be left"):
         clf.forget_class(list(range(9)))
     clf = NestedDichotomyClassifier(LogisticRegression(), keep_rows="all", **PLAIN).fit(X, y)
-    with pytest.raises(TypeError, match="labels like"):
+    with pytest.raises(TypeError, match="are like 0, but y has labels like 'owl'"):
         clf.update(X[:1], ["owl"])
     with pytest.raises(ValueError, match="cross-fit"):
         NestedDichotomyClassifier(keep_rows=10, calibration_size=0.2).fit(X, y)

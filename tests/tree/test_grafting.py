@@ -1,28 +1,41 @@
 """New classes in a tree, and the forest after an edit."""
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dichotomies import ClassTree
 from dichotomies.tree.edited_forest import EditedForest
 from dichotomies.tree.forest import Forest
-from dichotomies.tree.grafting import Graft, grafted, landing
+from dichotomies.tree.grafting import grafted, greatest_depth
 
 TREE = ClassTree.from_nested([["cat", "dog"], ["ant", ["bee", "fly"]]])
 
 
-def test_new_classes_become_siblings_of_branches_wherever_these_end():
-    classes = sorted([*TREE.classes.tolist(), "cow", "elk", "owl", "pig"])
-    grafts = [Graft(~4, ["cow"], []), Graft(2, ["elk"], []), Graft(3, ["owl", "pig"], [0])]
-    found = grafted(TREE, grafts, classes)
-    inner = [["bee", ["fly", "cow"]], ["owl", "pig"]]
-    assert found.to_nested() == [["cat", "dog"], [["ant", inner], "elk"]]
-    assert found.restrict(TREE.classes.tolist()) == TREE
+def _grafted(tree, label, sibling, classes):
+    affinity = np.append(tree.leaf_labels == sibling, False).astype(float)[None]
+    return grafted(tree, [label], affinity, classes)
 
 
-def test_rows_land_at_the_leaf_that_most_of_them_go_to():
-    log_odds = np.array([[1.0, -1.0, 5.0, 5.0]] * 3 + [[-1.0, 9.0, -5.0, 5.0]] * 2)
-    assert TREE.leaf_labels[~landing(TREE, log_odds)] == "dog"
-    assert TREE.leaf_labels[~landing(TREE, log_odds[3:])] == "bee"
+def test_new_classes_become_siblings_of_the_classes_they_are_most_akin_to_old_or_new():
+    classes = sorted([*TREE.classes.tolist(), "cow", "elk"])
+    affinity = np.zeros((2, 7))
+    affinity[0, TREE.leaf_labels.tolist().index("ant")] = affinity[1, 5] = 1.0
+    found = grafted(TREE, ["cow", "elk"], affinity, classes)
+    assert found.to_nested() == [["cat", "dog"], [["ant", ["cow", "elk"]], ["bee", "fly"]]]
+
+
+@given(st.integers(2, 40), st.integers(1, 40), st.integers(0, 2**20))
+def test_new_leaves_keep_the_bound_on_the_depth_and_the_order_of_the_old_ones(n_old, n_new, seed):
+    rng = np.random.RandomState(seed)
+    old, labels = rng.permutation(n_old), list(range(n_old, n_old + n_new))
+    tree = ClassTree(old, rng.permutation(n_old - 1))
+    affinity = rng.rand(n_new, n_old + n_new) + 10 * (np.arange(n_old + n_new) == n_old // 2)
+    found = grafted(tree, labels, affinity, range(n_old + n_new))
+    assert found.restrict(range(n_old)) == tree
+    is_deeper = found.leaf_depth > greatest_depth(n_old + n_new)
+    assert not (is_deeper & (found.leaf_labels >= n_old)).any()
+    assert found.max_depth <= max(tree.max_depth, greatest_depth(n_old + n_new))
 
 
 def test_nodes_without_new_classes_are_those_of_before_in_every_tree():
@@ -30,8 +43,8 @@ def test_nodes_without_new_classes_are_those_of_before_in_every_tree():
     before = Forest.of([TREE, other])
     classes = np.array(sorted([*TREE.classes.tolist(), "cow"]))
     trees = [
-        grafted(TREE, [Graft(~1, ["cow"], [])], classes),
-        grafted(other, [Graft(~0, ["cow"], [])], classes),
+        _grafted(TREE, "cow", "dog", classes),
+        _grafted(other, "cow", "ant", classes),
     ]
     changed = classes == "cow"
     found = EditedForest.of(before, trees, changed)

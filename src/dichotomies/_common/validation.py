@@ -172,6 +172,13 @@ def _kind(label: Any) -> str:
     return type(label.item() if isinstance(label, np.generic) else label).__name__
 
 
+def is_text(labels: Any) -> bool:
+    """Return True if labels, an array of one type, are strings: numpy's, or objects as pandas has them."""
+    if labels.dtype.hasobject:
+        return len(labels) > 0 and isinstance(labels[0], str)
+    return labels.dtype.kind in "US"
+
+
 def _check_none_missing(missing: Any) -> None:
     if missing.any():
         raise ValueError(f"y has no label in row {int(missing.argmax())} (counted from 0).")

@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from dichotomies._common.doc_links import documented
 from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
-from dichotomies._common.validation import is_dask, namespace, to_host
+from dichotomies._common.validation import namespace, to_host
 from dichotomies.estimators.batch_fits import BatchFits
-from dichotomies.estimators.fitting import by_block
+from dichotomies.estimators.fitting import by_block, computed
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.estimators.updates import Updates
 from dichotomies.inference.conformal import ConformalRows
@@ -97,10 +97,7 @@ class DichotomyEstimator(
         -------
         self
         """
-        if any(map(is_dask, (X, y, sample_weight))):
-            from dichotomies.estimators.dask_input import computed
-
-            X, y, sample_weight = computed(X, y, sample_weight)
+        X, y, sample_weight = computed(X, y, sample_weight)
         X, y, sample_weight = map(to_host, (X, y, sample_weight))
         with self._whole():
             return self._fit(X, y, sample_weight)

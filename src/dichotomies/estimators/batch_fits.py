@@ -11,8 +11,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
+import numpy as np
+from joblib import hash as joblib_hash
+from sklearn.utils.validation import _num_samples
+
 from dichotomies._common.parallel import Context
 from dichotomies._common.progress import say
+from dichotomies._common.validation import is_text
 from dichotomies.estimators.fitting import Fitting
 from dichotomies.rows import Rows
 from dichotomies.training.plan import Plan
@@ -63,8 +68,9 @@ class BatchFits(Fitting):
         from dichotomies.training.partial_fitting import is_naive_bayes
 
         with self._whole():
+            make_batches = Source(make_batches)
             self._forget_fit()
-            first = next(iter(make_batches()), None)
+            first = next(make_batches(), None)
             if first is None:
                 raise ValueError(
                     "There is no batch of rows: make_batches() must start an iterator of (X, y)."
@@ -82,7 +88,8 @@ class BatchFits(Fitting):
                 most = rows_in_memory(max_memory, rows)
                 trained, n_rows = self._fit_statistics(plan, make_batches, max_memory, most, spill, context)
             else:
-                trained, n_rows = self._fit_spilled(plan, make_batches, max_memory, spill, context)
+                key = {"n_features": rows.n_features, "first batch": _digest(rows)}
+                trained, n_rows = self._fit_spilled(plan, make_batches, max_memory, spill, key, context)
             self._take_fit(plan, trained, n_rows)
         return self
 
@@ -107,9 +114,15 @@ class BatchFits(Fitting):
         return trained, int(statistics.size.sum())
 
     def _fit_spilled(
-        self, plan: Plan, make_batches: Any, max_memory: int, spill: Any, context: Context
+        self,
+        plan: Plan,
+        make_batches: Any,
+        max_memory: int,
+        spill: Any,
+        key: dict[str, Any],
+        context: Context,
     ) -> tuple[Trained, int]:
-        """Count, spill and train."""
+        """Count, spill and train; files of an interrupted fit are taken up if they are of the same `key`."""
         from dichotomies.rows.row_counts import RowCounts
         from dichotomies.rows.spill_folder import SpillFolder
         from dichotomies.rows.spilled import SpilledRows
@@ -118,25 +131,22 @@ class BatchFits(Fitting):
 
         learner: Any = plan.learner
         is_binned = is_boosting(plan)
-        key = {"n_features": int(self.n_features_in_)} | (
-            {"bins of": repr(learner.estimator)} if is_binned else {}
-        )
+        key |= {"bins of": repr(learner.estimator)} if is_binned else {}
+        seed = context.rng.randint(2**31 - 1)  # drawn in any case: a fit that is taken up goes on alike
         with _folder(spill) as path:
             folder = SpillFolder(path, key)
             if "counting" not in folder.finished:
                 self._say("counting rows")
                 batches = self._batches(make_batches)
                 if is_binned:
-                    sample = RowSample(max_memory // 4, context.rng)
+                    sample = RowSample(max_memory // 4, np.random.RandomState(seed))
                     counts = RowCounts.of(sample.of(batches))
                     save_binning(sample.binning(learner, context.n_jobs), path)
                 else:
                     counts = RowCounts.of(batches)
                 folder.counted(counts)
             counts = folder.counts()
-            if len(counts.classes) < 2:
-                only = counts.classes.tolist()
-                raise ValueError(f"A classifier needs at least two classes, but y has only {only}.")
+            counts.check_classes()
             spilled = BinnedRows.of(path, counts, learner) if is_binned else SpilledRows(path, counts)
             if "spilling" not in folder.finished:
                 self._say(f"writing {counts.size.sum():,} rows to {path}")
@@ -151,7 +161,8 @@ class BatchFits(Fitting):
         """Checked batches, each with the classes that it has."""
         for batch in make_batches():
             X, y, *weight = batch
-            yield self._validated_batch(X, y, weight[0] if weight else None)
+            rows = self._validated_batch(X, y, weight[0] if weight else None)
+            yield replace(rows, classes=rows.classes.astype(str)) if is_text(rows.classes) else rows
 
     def _take_fit(self, plan: Plan, trained: Trained, n_rows: int) -> None:
         self._take_trained(trained, n_rows)
@@ -161,6 +172,48 @@ class BatchFits(Fitting):
     def _say(self, text: str) -> None:
         if self.verbose:
             say(text)
+
+
+class Source:
+    """Batches that have rows, from the first one on at every call.
+
+    Parameters
+    ----------
+    make_batches : callable
+        See `BatchFits.fit_batches`.
+    """
+
+    def __init__(self, make_batches: Any) -> None:
+        if not callable(make_batches):
+            raise TypeError(
+                "make_batches must be a function that starts an iterator of (X, y), again at every call, "
+                f"but is of type {type(make_batches).__name__}; of a list, give lambda: iter(batches)."
+            )
+        self._make_batches = make_batches
+        self._last: Any = None
+
+    def __call__(self) -> Iterator[tuple[Any, ...]]:
+        """Start again."""
+        batches = self._make_batches()
+        if batches is self._last and iter(batches) is batches:
+            raise ValueError(
+                "make_batches() gave the same iterator twice, whose first batches are lost; it must start a "
+                "new one at every call."
+            )
+        self._last = batches
+        for batch in batches:
+            if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
+                size = f" of {len(batch)}" if isinstance(batch, tuple | list) else ""
+                raise TypeError(
+                    f"A batch must be (X, y) or (X, y, sample_weight), but is a {type(batch).__name__}{size}."
+                )
+            if _num_samples(batch[0]):
+                yield tuple(batch)
+
+
+def _digest(rows: Rows) -> str:
+    """Digest of features and labels, by which rows of a folder are recognised."""
+    return str(joblib_hash((rows.X, rows.codes, rows.classes)))
 
 
 @contextmanager

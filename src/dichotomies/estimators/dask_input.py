@@ -11,11 +11,6 @@ import numpy as np
 from dichotomies._common.shipping import optional
 
 
-def computed(*values: Any) -> tuple[Any, ...]:
-    """Return Dask collections as the arrays or data frames that they stand for, other values as they are."""
-    return tuple(optional("dask").compute(*values))
-
-
 def blocks(estimator: Any, method: str, X: Any) -> Any:
     """Predict a Dask collection lazily, as a Dask array with a block for each block of rows.
 

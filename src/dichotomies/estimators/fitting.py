@@ -272,6 +272,15 @@ class Fitting(TreeParameters):
         )
 
 
+def computed(*values: Any) -> tuple[Any, ...]:
+    """Return Dask collections as the arrays or data frames that they stand for, other values as they are."""
+    if not any(map(is_dask, values)):
+        return values
+    from dichotomies._common.shipping import optional
+
+    return tuple(optional("dask").compute(*values))
+
+
 def by_block(method: Method) -> Method:
     """Let a method that predicts rows take Dask collections, for which it returns a lazy Dask array."""
 

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.validation import plain_labels, row_weights
-from dichotomies.estimators.fitting import Fitting
+from dichotomies._common.validation import is_text, plain_labels, row_weights
+from dichotomies.estimators.fitting import Fitting, computed
 from dichotomies.rows import Rows
 from dichotomies.training.drift import Drift
 
@@ -55,10 +55,11 @@ class Updates(Fitting):
         """Add rows, of known classes and of new ones; only nodes above these classes are trained.
 
         The classifier must have been fitted with `keep_rows`: a node is trained on the rows of all classes
-        below it. A new class becomes the sibling of the class that most of its rows are taken for. All other
-        nodes stay as they are, bit for bit. Calibrators of the nodes trained are fitted on folds, as `fit`
-        does; the external calibrator is fitted again, to out-of-fold scores that the model keeps. `drift_`
-        says how much has changed since the fit.
+        below it. A new class becomes the sibling of the class that it is most like, by the means of both and
+        by the model's probabilities, where the tree is not too deep. All other nodes stay as they are, bit
+        for bit. Calibrators of the nodes trained are fitted on folds, as `fit` does; the external calibrator
+        is fitted again, to out-of-fold scores that the model keeps. `drift_` says how much has changed since
+        the fit.
 
         Parameters
         ----------
@@ -172,7 +173,13 @@ class Updates(Fitting):
             if hasattr(self, "statistics_"):
                 before = Learned(self.model_, self.statistics_, self.kept_rows_)
                 plan, rows = self._plan_as_fitted(), self._new_rows(X, y, sample_weight)
+            elif hasattr(self, "model_"):
+                raise ValueError(
+                    "This model was fitted without keeping statistics that a batch could be added to. Begin "
+                    "with partial_fit (on a clone, to begin anew), or fit with keep_rows and call update."
+                )
             else:
+                X, y, sample_weight = computed(X, y, sample_weight)
                 plan, X = self._planned(X)
                 rows = self._validated(X, y, sample_weight)
                 self._forget_fit()
@@ -208,14 +215,17 @@ class Updates(Fitting):
 
     def _new_rows(self, X: Matrix, y: Any, sample_weight: Any) -> Rows:
         """Check new rows; their classes are those of the model and new ones."""
+        X, y, sample_weight = computed(X, y, sample_weight)
         X, labels = self.validated_rows(X), np.asarray(plain_labels(y))
         if labels.shape != (X.shape[0],):
             raise ValueError(f"X has {X.shape[0]} rows, but y has shape {labels.shape}.")
-        texts = "US"
-        if (labels.dtype.kind in texts) != (self.classes_.dtype.kind in texts):
+        if is_text(labels) != is_text(self.classes_):
             raise TypeError(
-                f"Classes of this model are like {self.classes_[0]!r}, but y has labels like {labels[0]!r}."
+                f"Classes of this model are like {self.classes_.tolist()[0]!r}, but y has labels like "
+                f"{labels.tolist()[0]!r}."
             )
+        if is_text(labels):  # strings of numpy, or objects, as the classes are
+            labels = labels.astype(object if self.classes_.dtype.hasobject else str)
         classes = np.union1d(self.classes_, labels)
         weight = None if sample_weight is None else row_weights(sample_weight, X.shape[0])
         weight = weight if self._nodes_get_weight(weight) else None

@@ -44,6 +44,12 @@ class RowCounts:
     scatter: FloatArray | None
     dtype: np.dtype[Any]
 
+    def check_classes(self) -> None:
+        """Raise if there are fewer than two classes."""
+        if len(self.classes) < 2:
+            only = self.classes.tolist()[0]
+            raise ValueError(f"A classifier needs at least two classes, but y has only one class: {only!r}.")
+
     @property
     def is_sparse(self) -> bool:
         """True if rows are CSR."""
@@ -102,6 +108,9 @@ class RowCounts:
         """Counts of both sets of rows."""
         if (self.weight is None) != (other.weight is None):
             raise ValueError("Either all batches have weights, or none has.")
+        if (self.classes.dtype.kind in "US") != (other.classes.dtype.kind in "US"):
+            one, two = self.classes.tolist()[0], other.classes.tolist()[0]
+            raise TypeError(f"Labels of one batch are like {one!r}, those of another like {two!r}.")
         classes = np.union1d(self.classes, other.classes)
         one, two = (_indicator(each.classes, classes) for each in (self, other))
         weight = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from dichotomies.training.memory import most_calibration_rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dichotomies._common.typing import FloatArray, IntArray, Matrix
+    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
     from dichotomies.inference.fitted import FittedForest
     from dichotomies.rows import Rows
@@ -88,6 +89,13 @@ class Calibration:
         return words + (f" ({self.nll[plain]:.3f} uncalibrated)" if chosen != plain in self.nll else "")
 
 
+class Start(NamedTuple):
+    """A fitted calibrator to start from, and the column of each class in it; see `fit_from`."""
+
+    calibrator: MulticlassCalibrator
+    columns: IntArray
+
+
 class Unseen(NamedTuple):
     """Row numbers, a model without external calibration that was not trained on them, and what it reads."""
 
@@ -111,24 +119,53 @@ def out_of_fold_log_proba(plan: Plan, unseen: Sequence[Unseen]) -> FloatArray:
     return np.concatenate(parts)
 
 
-def fit_external(plan: Plan, fitted: FittedForest, rows: Rows, unseen: Sequence[Unseen]) -> FittedForest:
-    """Add calibrators of the trees, of the pool, or both, to a model without them."""
+def fit_external(
+    plan: Plan,
+    fitted: FittedForest,
+    rows: Rows,
+    unseen: Sequence[Unseen],
+    before: FittedForest | None = None,
+) -> FittedForest:
+    """Add calibrators of the trees, of the pool, or both, to a model without them.
+
+    Parameters
+    ----------
+    before : FittedForest, optional
+        Model that `fitted` is an update of; its calibrators are started from.
+    """
     if not plan.calibrates_outside:
         return fitted
     sample = rows.take(np.concatenate([each.rows for each in unseen]))
+    external, members = (None, []) if before is None else _starts(before, rows.classes)
     if plan.member_calibration is None:
         assert plan.external_calibration is not None
         log_proba = out_of_fold_log_proba(plan, unseen)
-        return replace(fitted, external=fit_calibrator(plan.external_calibration, sample, log_proba))
+        return replace(
+            fitted, external=fit_calibrator(plan.external_calibration, sample, log_proba, external)
+        )
     by_tree = np.concatenate(
         [each.model.log_proba_by_tree(each.features, plan.n_jobs) for each in unseen], axis=1
     )
-    members = [fit_calibrator(plan.member_calibration, sample, log_proba) for log_proba in by_tree]
-    fitted = replace(fitted, members=members)
+    fitted = replace(
+        fitted,
+        members=[
+            fit_calibrator(plan.member_calibration, sample, log_proba, start)
+            for log_proba, start in zip_longest(by_tree, members)
+        ],
+    )
     if plan.external_calibration is None or len(sample) == 0:
         return fitted
     pooled = pooled_out_of_fold(plan.member_calibration, plan.pooling, sample, by_tree)
-    return replace(fitted, external=fit_calibrator(plan.external_calibration, sample, pooled))
+    return replace(fitted, external=fit_calibrator(plan.external_calibration, sample, pooled, external))
+
+
+def _starts(before: FittedForest, classes: LabelArray) -> tuple[Start | None, list[Start | None]]:
+    """Calibrators of the pool and of the trees to start from, for a model of these classes."""
+    known = before.tree.classes
+    place = np.minimum(np.searchsorted(known, classes), len(known) - 1)
+    columns = np.where(known[place] == classes, place, -1)
+    every = [None if each is None else Start(each, columns) for each in (before.external, *before.members)]
+    return every[0], every[1:]
 
 
 def pooled_out_of_fold(
@@ -155,13 +192,15 @@ def pooled_out_of_fold(
 
 
 def fit_calibrator(
-    calibrator: MulticlassCalibrator, rows: Rows, log_proba: FloatArray
+    calibrator: MulticlassCalibrator, rows: Rows, log_proba: FloatArray, start: Start | None = None
 ) -> MulticlassCalibrator | None:
     """Fit a clone of the calibrator; None where no row has any weight."""
     if not len(rows) or (rows.weight is not None and not rows.weight.any()):
         return None
     fitted: MulticlassCalibrator = clone(calibrator)
-    return fitted.fit(log_proba, rows.codes, sample_weight=rows.weight)
+    if start is None:
+        return fitted.fit(log_proba, rows.codes, sample_weight=rows.weight)
+    return fitted.fit_from(*start, log_proba, rows.codes, sample_weight=rows.weight)
 
 
 def given(plan: Plan) -> Calibration:

@@ -22,9 +22,10 @@ from dichotomies.training.calibration_file import fit_filed, most_rows
 from dichotomies.training.class_totals import with_totals
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.kept_rows import KeptRows, counted_once, unseen_scores
+from dichotomies.training.placing import placed
 from dichotomies.training.plan import Plan
 from dichotomies.training.train import Trained, grow, train
-from dichotomies.training.updating import joined_rows, placed, settled, without
+from dichotomies.training.updating import joined_rows, settled, without
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
 
@@ -102,6 +103,7 @@ def learn_batches(
         statistics, kept, classes = more, _kept(plan, rows, kept, context), known
     if statistics is None or kept is None or counts is None:
         raise ValueError("There is no batch of rows.")
+    counts.check_classes()
     rows = kept.rows(classes, statistics.n_features)
     forest = grow(plan, with_totals(rows, counts), LearnerJudge(plan, rows), context.rng)
     trained = _trained(plan, forest, rows, kept, statistics, context)
@@ -225,4 +227,4 @@ def _forest(plan: Plan, before: Learned | None, rows: Rows, context: Context) ->
         return grow(plan, rows, LearnerJudge(plan, rows), context.rng)
     if rows.n_classes == before.model.n_classes:
         return before.model.forest
-    return Forest.of(placed(before.model, rows, context.rng))
+    return Forest.of(placed(before.model, rows))

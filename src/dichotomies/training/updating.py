@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import vstack
@@ -15,14 +15,12 @@ from dichotomies.calibrators.multiclass.auto import AutoCalibration
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import GivenScores, edited
 from dichotomies.rows import NodeTask, Rows
-from dichotomies.structures import STRUCTURES, GrowingTask
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import NONE, Unseen, fit_external
-from dichotomies.training.judging import only_present
 from dichotomies.training.kept_rows import KeptRows, counted_once, unseen_scores
+from dichotomies.training.placing import placed
 from dichotomies.training.set_scores import conformal_scores
 from dichotomies.tree.edited_forest import EditedForest
-from dichotomies.tree.grafting import Graft, grafted, landing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,7 +104,7 @@ class Update:
         rows = joined_rows(kept, known, new)
         trees = model.forest.trees
         if new.n_classes > len(known):
-            trees = placed(model, rows, context.rng)
+            trees = placed(model, rows)
         return cls(plan, model, rows, len(kept), kept.n_seen, trees, kept.sample, kept.log_odds)
 
     @classmethod
@@ -143,7 +141,7 @@ class Update:
         model = FittedForest(found.forest, scorer, plan.pooling)
         unseen = self._unseen(found, crossed) if plan.calibrates_outside or plan.prediction_sets else []
         counted = counted_once(rows, self.n_seen + len(rows) - self.n_old)
-        model = fit_external(plan, model, counted, unseen)
+        model = fit_external(plan, model, counted, unseen, self.model)
         conformal = conformal_scores(plan, model, counted, unseen) if plan.prediction_sets else None
         scores = unseen_scores(unseen, found.forest.n_different)
         nll = self._nll(model, scores)
@@ -215,33 +213,3 @@ def _stacked(old: Matrix, new: Matrix) -> Matrix:
     if isinstance(old, np.ndarray):
         return np.concatenate([old, new if isinstance(new, np.ndarray) else new.toarray()])
     return vstack([old, new], format="csr")
-
-
-def placed(model: FittedForest, rows: Rows, rng: Any) -> list[ClassTree]:
-    """The trees of a model with classes in them that it does not know.
-
-    A class becomes the sibling of the class that most of its rows are taken for, by the scores of the nodes.
-    Several classes that end up at the same leaf are put in a tree by "2-means".
-    """
-    new = np.flatnonzero(~np.isin(rows.classes, model.tree.classes))
-    by_tree: list[dict[int, list[int]]] = [{} for _ in model.forest.trees]
-    for code in new.tolist():
-        log_odds = model.scorer.log_odds(rows.features_of(np.flatnonzero(rows.codes == code)))
-        for t, tree in enumerate(model.forest.trees):
-            branch = landing(tree, model.forest.log_odds_of_tree(t, log_odds))
-            by_tree[t].setdefault(branch, []).append(code)
-    trees = []
-    for tree, branches in zip(model.forest.trees, by_tree, strict=True):
-        grafts = [Graft(branch, *_grown(rows, codes, rng)) for branch, codes in branches.items()]
-        trees.append(grafted(tree, grafts, rows.classes))
-    return trees
-
-
-def _grown(rows: Rows, codes: list[int], rng: Any) -> tuple[list[Any], list[int]]:
-    """Leaves and depths of splits of a tree over some of the classes."""
-    labels = rows.classes[codes]
-    if len(codes) == 1:
-        return labels.tolist(), []
-    own = only_present(rows.take(np.flatnonzero(np.isin(rows.codes, codes))))
-    tree = STRUCTURES.create("2-means").grow_from(GrowingTask(own), rng)
-    return tree.leaf_labels.tolist(), tree.split_depth.tolist()

@@ -63,6 +63,35 @@ def test_vector_with_a_wide_prior_is_maximum_likelihood_and_with_a_narrow_one_te
     np.testing.assert_allclose(narrow.predict_proba(x), temperature.predict_proba(x), atol=1e-3)
 
 
+def _started(rng, name, **params):
+    """Log-probabilities by a fit that starts from one of fewer rows and classes, and by one that does not."""
+    x, y = sample(rng, n_rows=2_000, n_classes=6)
+    columns, few = np.array([4, 0, -1, 1, 3, 2]), np.flatnonzero(y != 2)[:900]
+    there = x[few][:, np.argsort(columns)[1:]]
+    before = MULTICLASS.create(name, **params).fit(there, columns[y[few]])
+    found = MULTICLASS.create(name, **params).fit_from(before, columns, x, y)
+    afresh = MULTICLASS.create(name, **params).fit(x, y)
+    return found.predict_log_proba(x), afresh.predict_log_proba(x), y
+
+
+@pytest.mark.parametrize("name", MULTICLASS.names())
+def test_a_fit_that_starts_from_another_is_as_good(name, rng):
+    started, afresh, y = _started(rng, name)
+    assert nll(started, y) == pytest.approx(nll(afresh, y), abs=1e-4)
+
+
+def test_under_a_given_prior_a_fit_does_not_depend_on_its_start(rng):
+    started, afresh, _ = _started(rng, "vector", spread=(0.2, 0.3), tol=1e-10)
+    np.testing.assert_allclose(started, afresh, atol=1e-4)
+
+
+def test_a_start_at_the_optimum_takes_fewer_steps(rng):
+    x, y = sample(rng, n_rows=2_000, n_classes=6)
+    afresh = MULTICLASS.create("vector").fit(x, y)
+    again = MULTICLASS.create("vector").fit_from(afresh, np.arange(6), x, y)
+    assert again.n_iter_ < afresh.n_iter_
+
+
 def test_temperature_agrees_with_scikit_learn(digits):
     X, y = digits
     model = LogisticRegression(max_iter=300, C=100).fit(X[:600], y[:600])

@@ -406,11 +406,13 @@ class BestScale:
     converged: bool
 
 
-def best_scale(likelihood: Likelihood, max_iter: int = 100, tol: float = 1e-11) -> BestScale:
+def best_scale(
+    likelihood: Likelihood, max_iter: int = 100, tol: float = 1e-11, start: float = 1.0
+) -> BestScale:
     """Return the maximum-likelihood scale up to a relative error, by Newton's method with bracketing."""
     separated = likelihood.rows.is_separated()
     smallest = max(1e-6, tol) if likelihood.single else tol
-    low, high, scale = _LOWEST, _HIGHEST, 1.0
+    low, high, scale = _LOWEST, _HIGHEST, start
     for iteration in range(1, max_iter + 1):
         _, slope, curvature = likelihood.scale_sums(scale)
         if separated:

@@ -106,6 +106,32 @@ class MulticlassCalibrator(BaseEstimator, ABC):
             log_proba = to_host(log_proba)
         return self.fit_on(_calibration_rows(log_proba, y, sample_weight, classes))
 
+    def fit_from(
+        self,
+        before: MulticlassCalibrator,
+        columns: IntArray,
+        log_proba: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> MulticlassCalibrator:
+        """Fit as `fit` does, starting at a calibrator of similar rows where that is quicker.
+
+        Parameters
+        ----------
+        before : MulticlassCalibrator
+            Fitted, of any kind.
+        columns : array of shape (n_classes,)
+            The column of each class in `before`; -1 for classes that it does not know.
+        log_proba, y, sample_weight
+            See `fit`.
+
+        Returns
+        -------
+        self
+        """
+        del before, columns
+        return self.fit(log_proba, y, sample_weight)
+
     def fit_on(self, rows: CalibrationRows) -> MulticlassCalibrator:
         """Fit the calibrator to validated `rows`."""
         self.n_classes_ = rows.shape[1]

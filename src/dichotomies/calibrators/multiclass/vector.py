@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,12 +19,21 @@ from dichotomies.calibrators.multiclass._scaling import ScalingObjective, Spread
 from dichotomies.calibrators.multiclass.base import MULTICLASS, HeldOut, MulticlassCalibrator
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 
 _ROUGHLY = 1e-3  # relative error of the common scale to start from
 _ROUGH_TOL = 1e-4  # nats per row, before the prior is chosen again
 _REFIT_STEPS = 2  # toward the optimum of slightly different rows
+
+
+class _Start(NamedTuple):
+    """Scale of temperature scaling and parameters, in the order of `ScalingObjective`, to start from."""
+
+    unit: float
+    x: FloatArray
 
 
 class _VectorModel(MulticlassCalibrator):
@@ -118,6 +127,8 @@ class VectorScaling(_VectorModel):
     array([0.36, 0.36, 0.36])
     """
 
+    _start: _Start | None = None
+
     def __init__(
         self,
         *,
@@ -137,15 +148,36 @@ class VectorScaling(_VectorModel):
         """Alternate between choosing the prior and fitting under it."""
         self._fit(Likelihood(self._inputs(rows), self.n_jobs))
 
+    def fit_from(
+        self,
+        before: MulticlassCalibrator,
+        columns: IntArray,
+        log_proba: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> MulticlassCalibrator:
+        """Fit as `fit` does, to the same optimum, starting at a calibrator of similar rows."""
+        if type(before) is type(self):
+            deviations = np.stack([before.scale_ - before.common_scale_, before.bias_])
+            known = np.where(columns >= 0, deviations[:, columns], 0.0)
+            self._start = _Start(before.unit_, np.concatenate([[before.common_scale_], known.ravel()]))
+        try:
+            return self.fit(log_proba, y, sample_weight)
+        finally:
+            self.__dict__.pop("_start", None)
+
     def _fit(self, likelihood: Likelihood) -> None:
-        objective = _all_free(likelihood)
-        unit = best_scale(objective.likelihood, tol=_ROUGHLY).scale
-        x, n_iter = np.concatenate([[unit], np.zeros(2 * self.n_classes_)]), 0
+        objective, n_iter = _all_free(likelihood), 0
+        near = 1.0 if self._start is None else self._start.unit
+        unit = best_scale(objective.likelihood, tol=_ROUGHLY, start=near).scale
+        x = np.concatenate([[unit], np.zeros(2 * self.n_classes_)])
         for i, tol in enumerate((max(self.tol, _ROUGH_TOL), self.tol)):
             stretch = self._weigh(objective, x) if i else 1.0
             x, unit = stretch * x, stretch * unit
             spread = Spread(*self.spread) if self.spread else _spread(objective, x, unit)
             objective.prior = spread.precision(unit=unit)
+            if i == 0 and self._start is not None:
+                x = self._start.x
             found = objective.minimum(x, tol=tol, max_iter=self.max_iter)
             x, n_iter = found.x, n_iter + found.n_iter
         self.common_scale_, self.unit_ = float(x[0]), float(unit)

@@ -69,8 +69,21 @@ class ClassStatistics:
 
     def taken(self, classes: IntArray) -> ClassStatistics:
         """Statistics of some classes in another order; of none where the number is -1."""
-        groups = (classes[:, None] * self.n_folds + np.arange(self.n_folds)).ravel()
-        groups[np.repeat(classes < 0, self.n_folds)] = -1
+        groups = classes[:, None] * self.n_folds + np.arange(self.n_folds)
+        return self._of_groups(np.where(classes[:, None] < 0, -1, groups))
+
+    def of_folds(self, folds: Sequence[int]) -> ClassStatistics:
+        """Statistics of the rows in some of the folds, which are numbered anew."""
+        return self._of_groups(np.arange(self.n_classes)[:, None] * self.n_folds + np.array(folds))
+
+    def in_folds(self, n_folds: int) -> ClassStatistics:
+        """The same for at least as many folds; the others have no rows."""
+        groups = np.arange(self.n_classes)[:, None] * self.n_folds + np.arange(n_folds)
+        return self._of_groups(np.where(np.arange(n_folds) < self.n_folds, groups, -1))
+
+    def _of_groups(self, groups: IntArray) -> ClassStatistics:
+        """Statistics of some groups (n_classes, n_folds); of none where the number is -1."""
+        n_folds, groups = groups.shape[1], groups.ravel()
         if self.kind == "sparse-counts":
             matrix = self.counts()[np.maximum(groups, 0)]
             matrix.data[np.repeat(groups < 0, np.diff(matrix.indptr))] = 0.0
@@ -79,18 +92,13 @@ class ClassStatistics:
         else:
             tables = [_rows(table, groups) for table in self.tables]
         size, weight = _rows(self.size, groups), _rows(self.weight, groups)
-        return ClassStatistics(self.kind, self.n_folds, self.n_features, size, weight, tables)
-
-    def of_folds(self, folds: Sequence[int]) -> ClassStatistics:
-        """Statistics of the rows in some of the folds, which are numbered anew."""
-        groups = (np.arange(self.n_classes)[:, None] * self.n_folds + np.array(folds)).ravel()
-        kept = _parts(self.counts()[groups]) if self.kind == "sparse-counts" else None
-        tables = kept or [_rows(table, groups) for table in self.tables]
-        size, weight = self.size[groups], self.weight[groups]
-        return ClassStatistics(self.kind, len(folds), self.n_features, size, weight, tables)
+        return ClassStatistics(self.kind, n_folds, self.n_features, size, weight, tables)
 
     def plus(self, other: ClassStatistics) -> ClassStatistics:
-        """Statistics of both sets of rows, of the same classes and folds."""
+        """Statistics of both sets of rows, of the same classes."""
+        n_folds = max(self.n_folds, other.n_folds)
+        if self.n_folds < n_folds or other.n_folds < n_folds:
+            return self.in_folds(n_folds).plus(other.in_folds(n_folds))
         if self.kind == "moments":
             pairs = zip((self.moments(0), self.moments(1)), (other.moments(0), other.moments(1)), strict=True)
             tables = [table for one, two in pairs for table in _combined(one, two)]
