@@ -270,7 +270,7 @@ def test_errors_say_what_to_do(rows):
     assert "only naive Bayes" in str(raised.value.__cause__)
     with pytest.raises(TypeError, match="naive Bayes only, not for clones"):
         NestedDichotomyClassifier(MultinomialNB(), learner="clones", **PLAIN).partial_fit(X, y)
-    with pytest.raises(ValueError, match="without keeping statistics"):
+    with pytest.warns(UserWarning, match="without keeping statistics"):
         NestedDichotomyClassifier(GaussianNB(), **PLAIN).fit(X, y).partial_fit(X, y)
     with pytest.raises(ValueError, match="is not a class"):
         clf.forget_class("owl")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -173,12 +174,14 @@ class Updates(Fitting):
             if hasattr(self, "statistics_"):
                 before = Learned(self.model_, self.statistics_, self.kept_rows_)
                 plan, rows = self._plan_as_fitted(), self._new_rows(X, y, sample_weight)
-            elif hasattr(self, "model_"):
-                raise ValueError(
-                    "This model was fitted without keeping statistics that a batch could be added to. Begin "
-                    "with partial_fit (on a clone, to begin anew), or fit with keep_rows and call update."
-                )
             else:
+                if hasattr(self, "model_"):
+                    warnings.warn(
+                        "This model was fitted without keeping statistics that a batch could be added to: "
+                        "partial_fit begins anew. To add rows, begin with partial_fit, or fit with keep_rows "
+                        "and call update.",
+                        stacklevel=2,
+                    )
                 X, y, sample_weight = computed(X, y, sample_weight)
                 plan, X = self._planned(X)
                 rows = self._validated(X, y, sample_weight)
