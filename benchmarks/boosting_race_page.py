@@ -41,9 +41,9 @@ times as long. On 100 to 400 classes, ours and XGBoost with its defaults were ru
 Prediction is timed on the test rows repeated to 4,000 or more, by the mean of several calls, and given per
 set of test rows: neither side answers row by row. *Coarse*: timed earlier, by the fastest of single calls of
 less than 0.1 s, each of which may be read as 4 ms too short.
-Memory is the growth of the peak during fit and prediction, size that of the model in a file (ours: its own format; others: pickle). *NLL, scaled* is after temperature
-scaling, each half of the test rows with the temperature of the other half (extreme where a half has no
-errors: kanji_fonts-26 has few test rows).
+Memory is the growth of the peak during fit and prediction, size that of the model in a file (ours: its own
+format; others: pickle). *NLL, scaled* is after temperature scaling, each half of the test rows with the
+temperature of the other half (extreme where a half has no errors: kanji_fonts-26 has few test rows).
 
 Our defaults were chosen on rows held out from the training rows of letter, optdigits, omniglot and
 kanji_fonts (of the latter two, of classes that are only in the largest problems here) and on generated data
