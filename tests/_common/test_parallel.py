@@ -6,7 +6,7 @@ import time
 from joblib import parallel_config
 from threadpoolctl import threadpool_info
 
-from dichotomies._common.parallel import run
+from dichotomies._common.parallel import Context, run
 
 
 def blas_threads(*_):
@@ -33,3 +33,15 @@ def test_every_task_has_one_blas_thread_in_worker_processes_too():
     with parallel_config("loky", inner_max_num_threads=2):
         for threads in run(blas_threads, [(1,), (2,)], n_jobs=2):
             assert set(threads) == {1}
+
+
+def test_the_most_expensive_tasks_start_first_and_results_keep_the_order_of_the_arguments():
+    started = []
+
+    def square(shared, number):
+        started.append(number)
+        return shared * number**2
+
+    found = Context(n_jobs=1).map(square, 10, [(1,), (2,), (3,), (4,)], [0.1, 0.4, 0.1, 0.3])
+    assert started == [2, 4, 1, 3]
+    assert found == [10, 40, 90, 160]

@@ -274,8 +274,8 @@ class Context:
     ) -> list[Any]:
         """Call ``function(shared, *each)`` for each tuple of arguments; return the results in their order.
 
-        On a cluster (`dichotomies._common.cluster`) the most expensive tasks start first, and `shared` is
-        sent once per worker. Work of less than `_WORTH_SENDING` stays here.
+        The most expensive tasks start first. On a cluster (`dichotomies._common.cluster`), `shared` is sent
+        once per worker; work of less than `_WORTH_SENDING` stays here.
 
         Parameters
         ----------
@@ -297,8 +297,12 @@ class Context:
                 if progress is not None:
                     progress.show(len(results) / len(arguments))
             return [results[i] for i in range(len(arguments))]
-        task = partial(function, shared)
-        return run(task, arguments, n_jobs=self.n_jobs, progress=progress, shared_memory=threads)
+        order = np.argsort(-np.asarray(seconds), kind="stable")
+        tasks = [arguments[i] for i in order]
+        done = run(
+            partial(function, shared), tasks, n_jobs=self.n_jobs, progress=progress, shared_memory=threads
+        )
+        return [done[i] for i in np.argsort(order)]
 
     def cluster(self, seconds: float) -> Cluster | None:
         """Cluster for work that takes so long on one core; None where it is to stay on this machine."""

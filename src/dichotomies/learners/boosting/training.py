@@ -105,7 +105,8 @@ def _train(
     boosting = estimator.boosting_parameters(sizes.astype(np.float64), is_categorical)
     small = is_quick(sizes, len(is_categorical), boosting)
     of_node = _SECONDS * len(is_categorical) * boosting.n_estimators * sizes
-    seconds = [float(of_node[batch.start : batch.stop].sum()) for batch, _ in work]
+    shares = {each: 1.0 if rows.fold is None else float(np.mean(rows.fold != each)) for each in left_out}
+    seconds = [shares[each] * float(of_node[batch.start : batch.stop].sum()) for batch, each in work]
     models = "" if len(left_out) == 1 else f" of {len(left_out)} models"
     done = context.map(
         _train_batch, (estimator, rows, small), work, seconds, work=f"training {len(sizes)} nodes{models}"
