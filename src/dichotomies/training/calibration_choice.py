@@ -42,8 +42,8 @@ _MANY_CLASSES = 1_000
 #: most nodes have few rows.
 _FEW_ROWS_OF_NODES = 2.5
 #: Mean number of rows of a class below which every candidate inside is tried with every one outside, since
-#: the NLLs of the nodes are too noisy to leave any out; and calibration inside must be accurate before
-#: calibration outside, too: biases of the classes that few rows give do not hold for other rows.
+#: the NLLs of the nodes are too noisy to leave any out; and accuracy is compared without calibration
+#: outside as well: biases that few rows of a class suggest do not hold for other rows.
 _FEW_ROWS = 10
 #: Share of the NLL of all nodes that a calibrator inside must save to be preferred to a simpler one: what the
 #: simpler one leaves, calibration outside can correct in part.
@@ -84,9 +84,9 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
     are composed, and every candidate outside is fitted to those of the other folds. The pair of least NLL is
     chosen, with three preferences. Nothing inside, where the difference is noise. Nothing that costs accuracy
     inside, beyond noise, unless it saves a tenth of the NLL, and as large a share as it costs. Vector scaling
-    outside, unless nothing is clearly better. Each pair is charged one more row than there is, of the least
-    probable class that it has: `_Comparison`. Where classes have few rows, other rules come in: `_FEW_ROWS`
-    and the constants beside it.
+    outside, unless nothing is clearly better. To the loss of each pair one imaginary row of its least
+    probable class is added: `_Comparison`. Where classes have few rows, other rules apply: `_FEW_ROWS` and
+    the constants beside it.
 
     Parameters
     ----------

@@ -46,13 +46,13 @@ class CrossFit:
         Parameters
         ----------
         wanted : Wanted
-            Results that will be used; all need `wanted_by`, `fold_scorer` also `Wanted.MEMBERS`.
+            Results that will be used: at least those of `wanted_by`; for `fold_scorer` also `Wanted.MEMBERS`.
         """
         return cls(plan, task, plan.learner.cross_fit(task, wanted, context))
 
     @cached_property
     def out_of_fold(self) -> Segments:
-        """Out-of-fold scores of every node's own rows, bounded; see `CrossFitted.scores` for NaN."""
+        """Out-of-fold scores of every node's own rows, bounded; NaN where the fold's model lacked a side."""
         assert self.fitted.scores is not None
         return self.task.segments(np.clip(self.fitted.scores, -self._bound, self._bound))
 

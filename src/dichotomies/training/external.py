@@ -86,7 +86,10 @@ class Calibration:
         least = self.nll[chosen]
         rank = "best" if least == min(self.nll.values()) else "not clearly beaten by any"
         words += f"; out-of-fold NLL {least:.3f}, {rank} of {len(self.nll)} pairs"
-        return words + (f" ({self.nll[plain]:.3f} uncalibrated)" if chosen != plain in self.nll else "")
+        if chosen != plain in self.nll:
+            nll = self.nll[plain]  # of naive Bayes in the millions
+            words += f" ({nll:.3f} uncalibrated)" if nll < 1000 else f" ({nll:.1e} uncalibrated)"
+        return words
 
 
 class Start(NamedTuple):

@@ -79,7 +79,10 @@ class LearnerChoice:
             return f"{named(self.estimator)} is the only candidate that takes missing values"
         mine = named(self.estimator)
         others = sorted((nll, name) for name, nll in self.nll.items() if name != mine)
-        second = f" ({others[0][1]}: {others[0][0]:.3f})" if others else ""
+        second = ""
+        if others:
+            least, name = others[0]
+            second = f" ({name}: {least:.3f}{', not clearly lower' if least < self.nll[mine] else ''})"
         return (
             f"chosen of {len(self.nll)} by NLL out of fold on {self.n_rows:,} rows: "
             f"{mine} {self.nll[mine]:.3f}{second}"

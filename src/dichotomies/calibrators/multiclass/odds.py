@@ -24,7 +24,7 @@ _WORTH_STRETCHING = 1.0
 
 @MULTICLASS.register("vector-odds")
 class OddsScaling(VectorScaling):
-    """Vector scaling of log-odds: `VectorScaling` with ``log p - log(1 - p)`` in place of log p; the default.
+    """Vector scaling of log-odds: `VectorScaling` with ``log p - log(1 - p)`` in place of log p.
 
     ``p'_c`` is proportional to ``exp(w_c log(p_c / (1 - p_c)) + b_c)``. Probabilities of small classes
     change as by vector scaling; those near 1 are moved further, so that a model that is under-confident where

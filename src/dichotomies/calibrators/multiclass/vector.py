@@ -73,7 +73,7 @@ class _VectorModel(MulticlassCalibrator):
 
 @MULTICLASS.register("vector")
 class VectorScaling(_VectorModel):
-    """Vector scaling: a scale and a bias per class, shrunk toward temperature scaling; the default.
+    """Vector scaling: a scale and a bias per class, shrunk toward temperature scaling.
 
     ``p'_c`` is proportional to ``exp(w_c log p_c + b_c)``. The prior is hierarchical: the w_c are normal
     around a common scale t, which is also fitted, and the b_c around 0, the two correlated. Their covariance
