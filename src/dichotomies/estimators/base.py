@@ -120,7 +120,6 @@ class DichotomyEstimator(
 
     def _fit_stages(self, plan: Plan, rows: Rows, node_rows: Rows, context: Context) -> str:
         """Choose the learner, grow, train and calibrate; return a description of the learner."""
-        context.stage(CHOOSING)
         plan, described = self._with_learner(plan, node_rows, context)
         if context.verbose:
             say(described)
@@ -140,6 +139,7 @@ class DichotomyEstimator(
         """Choose the estimator if none is named; return the plan for it, and a description."""
         if not self.is_to_choose():
             return plan, plan.learner.description
+        context.stage(CHOOSING)
         choice = choose_learner(plan, rows)
         context.stage(CHOOSING, expected_time.after(choice, plan, rows))
         self.estimator_, self.learner_nll_ = choice.estimator, choice.nll
