@@ -86,8 +86,8 @@ def fit(
 ) -> None:
     """Fit a classifier to a file and save it.
 
-    Columns are read as numbers, categories, dates or texts, as their values suggest, unless an option names
-    them; labels are kept as they are in the file.
+    Columns are numbers, categories, dates or texts, as their values suggest,
+    unless an option names them; labels are kept as they are in the file.
     """
     settings = Settings.given(estimator, param, seed, trees, values)
     from dichotomies.tables import TableModel
