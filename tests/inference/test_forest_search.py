@@ -123,6 +123,18 @@ def test_under_external_calibration_order_and_intervals_hold(scored, data):
             assert ((best.upper - best.lower) <= tolerance * (1 + 1e-9)).all()
 
 
+def test_intervals_hold_where_the_calibrator_bounds_what_it_reads():
+    """The bound holds for the normalised geometric mean, the search knows it before that."""
+    trees = [ClassTree.from_nested([0, [1, 2]]), ClassTree.from_nested([[0, 1], 2])]
+    calibrator = MULTICLASS.create("vector")
+    calibrator.n_classes_, calibrator.scale_, calibrator.bias_ = 3, np.full(3, 0.1), np.zeros(3)
+    model = FittedForest(Forest.of(trees), GivenScores(), "geometric", external=calibrator)
+    log_odds = np.array([[800.0, 0.0, 0.0, 0.0]])
+    best = top_k(model, log_odds, 1, search="exact", tolerance=0.3)
+    proba = np.exp(model.log_proba(log_odds)).max()
+    assert best.lower[0, 0] <= proba <= best.upper[0, 0] * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("internal", [None, "isotonic"])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_every_learner_is_searched_exactly(name, internal):

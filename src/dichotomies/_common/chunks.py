@@ -16,8 +16,9 @@ from dichotomies._common.parallel import FORK_GATE, run
 from dichotomies._common.progress import SHOWS_ANSWERS, Progress
 from dichotomies._common.typing import FloatArray, Matrix
 
-#: Bytes of node log-odds held at a time, per worker.
-CHUNK_BYTES = 32 * 2**20
+#: Bytes of node log-odds held at a time, per worker; and those of chunks of few rows, which may be larger: a
+#: model that does not fit into the caches is read once for each chunk.
+CHUNK_BYTES, _FEW_ROWS_BYTES = 2**25, 2**27
 
 #: Bytes of node log-odds and class log-probabilities of several trees while they are pooled.
 _POOLED_BYTES = 2**20
@@ -25,6 +26,7 @@ _POOLED_BYTES = 2**20
 #: Chunks are multiples of this many rows, so that BLAS computes every row at the same place of its blocks.
 _ALIGNMENT = 64
 _MAX_ROWS = 8192
+_FEW_ROWS = 256
 
 #: Arrays of a chunk's size that are held at a time at most, by searches and prediction sets.
 _ARRAYS = 10
@@ -119,7 +121,10 @@ def cached_rows(width: int) -> int:
 def chunk_rows(width: int, n_workers: int = 1) -> int:
     """Rows per chunk so that `width` numbers of each fit into `CHUNK_BYTES`, and into the call's limit."""
     limit = LIMIT.get()
-    most = CHUNK_BYTES if limit is None else min(CHUNK_BYTES, limit // (_ARRAYS * n_workers))
+    if limit is None:
+        few = rows_within(_FEW_ROWS_BYTES, width, multiple_of=_ALIGNMENT, at_most=_FEW_ROWS)
+        return max(few, rows_within(CHUNK_BYTES, width, multiple_of=_ALIGNMENT, at_most=_MAX_ROWS))
+    most = min(CHUNK_BYTES, limit // (_ARRAYS * n_workers))
     return rows_within(most, width, multiple_of=_ALIGNMENT, at_most=_MAX_ROWS)
 
 

@@ -144,8 +144,11 @@ class ForestSearch(Search):
             named = self._named(X[left], min(m, n_classes))
             by_tree, more = self._by_tree(X[left], named.codes)
             n_visits[left] += named.n_visits + more
-            inside = logsumexp(self._rank(named.codes, self._pooled(by_tree)), axis=1)
-            everything = np.logaddexp(inside, self._log_rest(by_tree))
+            pooled = self._pooled(by_tree)
+            inside = logsumexp(self._rank(named.codes, pooled, self._lowest(pooled)), axis=1)
+            everything = np.logaddexp(
+                logsumexp(self._rank(named.codes, pooled), axis=1), self._log_rest(by_tree)
+            )
             lower[left] = np.exp(rank[left] - everything[:, None])
             upper[left] = np.exp(np.minimum(rank[left] - inside[:, None], 0.0))
             is_certain[left] = -np.expm1(inside - everything) <= tolerance
@@ -215,10 +218,16 @@ class ForestSearch(Search):
         with np.errstate(divide="ignore"):
             return np.asarray(logsumexp(by_tree, axis=0) - np.log(len(by_tree)))
 
-    def _rank(self, codes: IntArray, log_proba: FloatArray) -> FloatArray:
+    def _lowest(self, pooled: FloatArray) -> FloatArray | float:
+        """The least that `LOWEST` can be of pools: it holds for the geometric mean once it is normalised."""
+        return LOWEST + logsumexp(pooled, axis=1, keepdims=True) if self.is_geometric else LOWEST
+
+    def _rank(
+        self, codes: IntArray, log_proba: FloatArray, lowest: FloatArray | float = LOWEST
+    ) -> FloatArray:
         """Rank of classes; minus infinity for codes of -1."""
         if self.is_calibrated:
-            log_proba = self.slope[codes] * np.maximum(log_proba, LOWEST) + self.bias[codes]
+            log_proba = self.slope[codes] * np.maximum(log_proba, lowest) + self.bias[codes]
         return np.where(codes >= 0, log_proba, -np.inf)
 
     def _bound(self, log_proba: FloatArray) -> FloatArray:
