@@ -3,9 +3,11 @@
 import threading
 import time
 
+import pytest
 from joblib import parallel_config
 from threadpoolctl import threadpool_info
 
+from dichotomies._common import parallel
 from dichotomies._common.parallel import Context, run
 
 
@@ -35,13 +37,15 @@ def test_every_task_has_one_blas_thread_in_worker_processes_too():
             assert set(threads) == {1}
 
 
-def test_the_most_expensive_tasks_start_first_and_results_keep_the_order_of_the_arguments():
+@pytest.mark.parametrize(("n_jobs", "order"), [(1, [1, 2, 3, 4]), (2, [2, 4, 1, 3])])
+def test_workers_start_with_the_most_expensive_tasks_and_results_keep_their_order(n_jobs, order, monkeypatch):
     started = []
 
     def square(shared, number):
         started.append(number)
         return shared * number**2
 
-    found = Context(n_jobs=1).map(square, 10, [(1,), (2,), (3,), (4,)], [0.1, 0.4, 0.1, 0.3])
-    assert started == [2, 4, 1, 3]
+    monkeypatch.setattr(parallel, "run", lambda task, arguments, **_: [task(*each) for each in arguments])
+    found = Context(n_jobs=n_jobs).map(square, 10, [(1,), (2,), (3,), (4,)], [0.1, 0.4, 0.1, 0.3])
+    assert started == order
     assert found == [10, 40, 90, 160]

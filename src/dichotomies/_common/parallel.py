@@ -274,8 +274,8 @@ class Context:
     ) -> list[Any]:
         """Call ``function(shared, *each)`` for each tuple of arguments; return the results in their order.
 
-        The most expensive tasks start first. On a cluster (`dichotomies._common.cluster`), `shared` is sent
-        once per worker; work of less than `_WORTH_SENDING` stays here.
+        Several workers start with the most expensive tasks. On a cluster (`dichotomies._common.cluster`),
+        `shared` is sent once per worker; work of less than `_WORTH_SENDING` stays here.
 
         Parameters
         ----------
@@ -297,7 +297,10 @@ class Context:
                 if progress is not None:
                     progress.show(len(results) / len(arguments))
             return [results[i] for i in range(len(arguments))]
-        order = np.argsort(-np.asarray(seconds), kind="stable")
+        cost = np.asarray(seconds)
+        if effective_n_jobs(self.n_jobs) == 1:  # the largest nodes come first, and need most memory
+            cost = np.zeros(len(arguments))
+        order = np.argsort(-cost, kind="stable")
         tasks = [arguments[i] for i in order]
         done = run(
             partial(function, shared), tasks, n_jobs=self.n_jobs, progress=progress, shared_memory=threads
