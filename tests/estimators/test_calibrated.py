@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -100,3 +100,11 @@ def test_labels_are_checked_as_by_the_trees():
     with pytest.raises(ValueError, match="y has no label in row 0"):
         CalibratedClassifier(GaussianNB()).fit(X, np.array([None, *y[1:].astype(str)], dtype=object))
     assert CalibratedClassifier(GaussianNB()).fit(X, y).n_features_in_ == 4
+
+
+def test_rows_whose_class_no_other_fold_has_are_left_out():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="no class is in two folds"):
+        CalibratedClassifier(GaussianNB(), cv=KFold(3)).fit(X, y)
+    folds = PredefinedSplit(np.arange(101) % 3)  # the only row of a class is in one of them
+    assert CalibratedClassifier(GaussianNB(), cv=folds).fit(X[:101], y[:101]).score(X[:100], y[:100]) == 1

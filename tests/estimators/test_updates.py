@@ -292,3 +292,50 @@ def test_a_failed_update_leaves_the_model_as_it_was(rows):
     with pytest.raises(ValueError, match="Negative"):
         clf.update(-X[:5] - 1, ["10"] * 5 if y.dtype.kind == "U" else [10] * 5)
     np.testing.assert_array_equal(clf.predict_proba(X), before)
+
+
+def test_batches_of_single_rows_are_dealt_to_all_folds(digits):
+    X, y = digits
+    clf = NestedDichotomyClassifier(GaussianNB(), random_state=0).partial_fit(X[:100], y[:100])
+    for i in range(100, 150):
+        clf.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert np.ptp(np.bincount(clf.kept_rows_.fold)) == 0
+    singles = NestedDichotomyClassifier(GaussianNB(), keep_rows=5)
+    singles.fit_batches(lambda: ((X[i : i + 1], y[i : i + 1]) for i in range(60)))
+    assert singles.predict_proba(X[:5]).shape == (5, 10)
+
+
+def test_kept_rows_of_a_stream_are_old_and_new(digits):
+    X, y = digits
+    numbered = np.column_stack([np.arange(len(X)), X])
+    clf = NestedDichotomyClassifier(GaussianNB(), keep_rows=60, random_state=0)
+    clf.partial_fit(numbered[:60], y[:60])
+    for i in range(60, 300):
+        clf.partial_fit(numbered[i : i + 1], y[i : i + 1])
+    parts = np.histogram(clf.kept_rows_.values[:, 0], [0, 100, 200, 300])[0]
+    assert (parts >= 8).all()
+
+
+def test_new_rows_of_weight_zero_change_nothing(digits):
+    X, y = digits
+    clf, other = (
+        NestedDichotomyClassifier(LogisticRegression(), keep_rows="all", random_state=0).fit(X[:300], y[:300])
+        for _ in range(2)
+    )
+    wrong = (y[400:500] + 1) % 10
+    weight = np.repeat([1.0, 0.0], 100)
+    clf.update(np.concatenate([X[300:400], X[400:500]]), np.concatenate([y[300:400], wrong]), weight)
+    other.update(X[300:400], y[300:400], np.ones(100))
+    assert clf.drift_.nll_after == other.drift_.nll_after
+    np.testing.assert_array_equal(clf.predict_proba(X[500:]), other.predict_proba(X[500:]))
+
+
+def test_batches_can_be_added_where_naive_bayes_was_chosen(rng):
+    p = rng.dirichlet(np.full(40, 0.3), 4)
+    y = rng.integers(4, size=400)
+    X = np.array([rng.multinomial(30, p[k]) for k in y]).astype(float)
+    clf = NestedDichotomyClassifier(random_state=0).fit(X, y)
+    assert isinstance(clf.estimator_, MultinomialNB)
+    with pytest.warns(UserWarning, match="begins anew"):
+        clf.partial_fit(X, y)
+    assert clf.partial_fit(X, y).forget_class(3).classes_.tolist() == [0, 1, 2]

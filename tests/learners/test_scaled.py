@@ -77,3 +77,13 @@ def test_units_do_not_matter(rows, unit):
         assert np.isfinite(other).all()
     else:
         assert_allclose(other, plain, atol=1e-6)
+
+
+def test_rows_of_weight_zero_set_no_scale(iris):
+    X, y = iris
+    far = X.astype(np.float32)
+    far[0] = 1e9
+    weight = np.ones(150)
+    weight[0] = 0.0
+    clf = ScaledLogisticRegression().fit(far, y, weight)
+    assert clf.score(far[1:], y[1:]) == ScaledLogisticRegression().fit(far[1:], y[1:]).score(far[1:], y[1:])

@@ -162,3 +162,16 @@ def test_a_grid_over_parameters_of_no_estimator_says_what_to_do(units):
 def test_a_few_rows_are_enough(n):
     X = np.arange(2.0 * n).reshape(n, 2)
     assert np.isfinite(fitted(X, np.arange(n)).predict_log_proba(X)).all()
+
+
+def test_rows_of_weight_zero_have_no_part_in_the_choice(iris):
+    X, y = iris
+    weight = np.ones(150)
+    weight[:2] = 0.0
+    odd = X.copy()
+    odd[0, 0], odd[1, 0] = np.nan, -1.0
+    with_them = NestedDichotomyClassifier(random_state=0).fit(odd, y, weight)
+    assert (
+        with_them.learner_nll_
+        == NestedDichotomyClassifier(random_state=0).fit(X[2:], y[2:], weight[2:]).learner_nll_
+    )

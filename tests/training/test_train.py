@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import log_loss
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import PredefinedSplit, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
@@ -404,6 +404,15 @@ def test_rows_of_weight_zero_are_no_rows_calibrated_too(digits, size):
     kept = weight > 0
     expected = clone(clf).fit(X[kept], y[kept], weight[kept]).predict_log_proba(X)
     np.testing.assert_array_equal(found, expected)
+
+
+def test_splitters_that_number_rows_see_those_of_weight_zero(iris):
+    X, y = iris
+    weight = (np.arange(150) % 7 > 0).astype(float)
+    folds = PredefinedSplit(np.arange(150) % 3)
+    clf = NestedDichotomyClassifier(GaussianNB(), cv=folds, random_state=0).fit(X, y, weight)
+    listed = NestedDichotomyClassifier(GaussianNB(), cv=list(folds.split()), random_state=0).fit(X, y, weight)
+    np.testing.assert_array_equal(clf.predict_proba(X), listed.predict_proba(X))
 
 
 def test_folds_and_hold_out_are_drawn_from_random_state(digits):

@@ -107,8 +107,7 @@ class DichotomyEstimator(
         plan, X = self._planned(X)
         rows = self._validated(X, y, sample_weight)
         if nodes_get_weight := self._nodes_get_weight(rows.weight):
-            numbers_rows = not isinstance(plan.cv, int | str) and not hasattr(plan.cv, "split")
-            rows = rows if numbers_rows else rows.weighing()
+            rows = rows.weighing() if isinstance(plan.cv, int | str) else rows  # others may number the rows
         node_rows = rows if nodes_get_weight else rows.reweighted(None)
         context = self._context()
         bar: Any = nullcontext()

@@ -212,8 +212,8 @@ class Source:
 
 
 def _digest(rows: Rows) -> str:
-    """Digest of features and labels, by which rows of a folder are recognised."""
-    return str(joblib_hash((rows.X, rows.codes, rows.classes)))
+    """Digest of features, labels and weights, by which rows of a folder are recognised."""
+    return str(joblib_hash((rows.X, rows.codes, rows.classes, rows.weight)))
 
 
 @contextmanager

@@ -131,7 +131,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> tuple[FloatArray, IntArray]:
         """Train a clone on all rows and one without each fold; return out-of-fold log-probabilities.
 
-        The only row of a class is not among them, because a model without it does not know its class.
+        Rows whose class is missing from the other folds, as the only row of a class, are not among them.
         """
         if weight is not None and not takes_weight(self.estimator):
             raise TypeError(f"sample_weight was given, but {_name(self.estimator)} cannot be fitted with it.")
@@ -139,24 +139,28 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if len(classes) < 2:
             raise ValueError(f"A classifier needs at least two classes, but y has one class: {classes[0]!r}.")
         self.estimator_ = _trained(self.estimator, X, labels, weight)
-        several = np.flatnonzero(np.bincount(codes)[codes] > 1)
-        if not len(several):
-            raise ValueError("No class has two rows, one to train on and one to calibrate with.")
-        _, few = np.unique(codes[several], return_inverse=True)
-        fold = np.full(len(codes), -1)
-        fold[several] = fold_of_rows(few, self.cv, np.random.RandomState(0))
-        log_proba = np.full((len(codes), len(classes)), -np.inf)
+        fold = fold_of_rows(codes, self.cv, np.random.RandomState(0))
+        log_proba, is_known = np.full((len(codes), len(classes)), -np.inf), np.zeros(len(codes), dtype=bool)
         for f in range(int(fold.max()) + 1):
             seen, unseen = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+            columns = np.unique(codes[seen])
+            is_known[unseen] = np.isin(codes[unseen], columns)
+            if not is_known[unseen].any():
+                continue
             part = _trained(
                 self.estimator,
                 _safe_indexing(X, seen),
                 labels[seen],
                 None if weight is None else weight[seen],
             )
-            columns = np.searchsorted(classes, part.classes_)
             log_proba[np.ix_(unseen, columns)] = _log_proba(part, _safe_indexing(X, unseen))
-        return log_proba[several], several
+        known = np.flatnonzero(is_known)
+        if not len(known):
+            raise ValueError(
+                "No row can be used for calibration: no class is in two folds. A class needs two rows, and "
+                "rows that are sorted by class need folds that shuffle them, as cv=5 does."
+            )
+        return log_proba[known], known
 
     @property
     def fitted_estimator(self) -> Any:

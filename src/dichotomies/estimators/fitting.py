@@ -109,9 +109,10 @@ class Fitting(TreeParameters):
         finally:
             LIMIT.reset(limit)
 
-    def _forget_fit(self) -> None:
-        """Remove results of an earlier fit that the next may not have."""
-        for name in ("estimator_", "learner_nll_", "conformal_", "kept_rows_", "statistics_"):
+    def _forget_fit(self, *, learner: bool = True) -> None:
+        """Remove results of an earlier fit that the next may not have, and its choice of the learner."""
+        choice = ("estimator_", "learner_nll_") if learner else ()
+        for name in ("conformal_", "kept_rows_", "statistics_", *choice):
             self.__dict__.pop(name, None)
 
     def _take_trained(self, trained: Trained, n_rows: int) -> None:

@@ -185,7 +185,7 @@ class Updates(Fitting):
                 X, y, sample_weight = computed(X, y, sample_weight)
                 plan, X = self._planned(X)
                 rows = self._validated(X, y, sample_weight)
-                self._forget_fit()
+                self._forget_fit(learner=False)
             trained, self.statistics_ = learn(plan, before, rows, self._context())
             self._take_batch(trained, before, len(rows))
             self.learner_ = plan.learner.description
@@ -232,7 +232,7 @@ class Updates(Fitting):
         classes = np.union1d(self.classes_, labels)
         weight = None if sample_weight is None else row_weights(sample_weight, X.shape[0])
         weight = weight if self._nodes_get_weight(weight) else None
-        return Rows(X, np.searchsorted(classes, labels), classes, weight)
+        return Rows(X, np.searchsorted(classes, labels), classes, weight).weighing()
 
     def _take(self, updated: Updated, *, before: float | None = None, **counts: int) -> None:
         """Replace what was fitted."""

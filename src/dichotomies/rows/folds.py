@@ -36,7 +36,7 @@ def fold_count(n_rows: int, n_classes: int, *, is_quick: bool) -> int:
     return max(2, min(folds, n_rows // n_classes))
 
 
-def fold_of_rows(codes: IntArray, cv: Any, rng: Any) -> IntArray:
+def fold_of_rows(codes: IntArray, cv: Any, rng: Any, first: int = 0) -> IntArray:
     """The fold of each row.
 
     Parameters
@@ -50,11 +50,13 @@ def fold_of_rows(codes: IntArray, cv: Any, rng: Any) -> IntArray:
         train parts be all the other rows.
     rng : RandomState
         Shuffles.
+    first : int
+        Number of rows that were dealt before, in earlier batches: the next fold is the first.
     """
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         if cv < 2:
             raise ValueError(f"cv must be at least 2 folds, got {cv}.")
-        return _deal(codes, rng) % min(int(cv), len(codes))
+        return (_deal(codes, rng) + first) % int(cv)
     from sklearn.model_selection import check_cv  # takes long to import
 
     fold = np.full(len(codes), -1, dtype=np.intp)

@@ -101,9 +101,9 @@ class Rows:
         """View with other weights."""
         return replace(self, weight=weight, memo={})
 
-    def in_folds(self, cv: Any, rng: Any) -> Rows:
+    def in_folds(self, cv: Any, rng: Any, first: int = 0) -> Rows:
         """View divided into folds, see `fold_of_rows`; it shares the memo."""
-        return replace(self, fold=fold_of_rows(self.codes, cv, rng))
+        return replace(self, fold=fold_of_rows(self.codes, cv, rng, first))
 
     def with_features(self, columns: IntArray) -> Rows:
         """Copy with some of the features."""

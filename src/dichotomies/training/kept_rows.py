@@ -17,7 +17,7 @@ from dichotomies.rows.folds import hold_out
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.training.external import Unseen
     from dichotomies.training.plan import Plan
 
@@ -91,9 +91,12 @@ class KeptRows:
         if isinstance(most, str) or len(rows) <= most:
             kept, weight, X = np.arange(len(rows)), rows.weight, rows.X
         else:
-            n_new = round(most * (len(rows) - n_old) / n_seen)
+            # a fixed seed must not draw the same positions of every batch
+            rng = np.random.RandomState((rng.randint(2**31) + n_seen) % 2**32)
+            n_new = int(most * (len(rows) - n_old) / n_seen + rng.random_sample())
             old, new = np.split(rows.codes, [n_old])
-            kept = np.concatenate([_sample(old, most - n_new, rng), n_old + _sample(new, n_new, rng)])
+            of_new = _sample_of_batch(new, np.isin(new, old), n_new, rng)
+            kept = np.concatenate([_sample(old, most - len(of_new), rng), n_old + of_new])
             weight, X = _rescaled(rows, kept) if plan.learner.takes_weight else None, rows.features_of(kept)
         place = np.full(len(rows), -1, dtype=np.intp)
         place[kept] = np.arange(len(kept))
@@ -162,8 +165,16 @@ def _sample(codes: IntArray, most: int, rng: Any) -> IntArray:
     if len(codes) <= most:
         return np.arange(len(codes))
     present, codes = np.unique(codes, return_inverse=True)
-    share = min(1.0, (max(most, len(present)) - 0.5) / len(codes))
+    share = min(1.0, (max(most, len(present)) - 0.25) / len(codes))
     return np.flatnonzero(~hold_out(codes, 1.0 - share, rng))
+
+
+def _sample_of_batch(codes: IntArray, is_known: BoolArray, n: int, rng: Any) -> IntArray:
+    """Numbers of about `n` rows of a batch, and at least one of each class that is not known."""
+    first = np.unique(codes, return_index=True)[1]
+    if n >= len(first):
+        return _sample(codes, n, rng)
+    return np.union1d(first[~is_known[first]], rng.permutation(len(codes))[:n])
 
 
 def _rescaled(rows: Rows, kept: IntArray) -> FloatArray:

@@ -91,8 +91,8 @@ class LearnerChoice:
 
 def choose_learner(plan: Plan, rows: Rows) -> LearnerChoice:
     """Choose the estimator with the lowest out-of-fold NLL; a simpler one if it is nearly as good."""
-    if _has_missing(rows.base):
-        if not isinstance(rows.base, np.ndarray):
+    if _has_missing(rows.X):
+        if not isinstance(rows.X, np.ndarray):
             raise ValueError("X is sparse and has missing values (NaN): impute them, or give dense rows.")
         return LearnerChoice(boosted_trees(), choose(boosted_trees()), {}, 0)
     trial = _Trial.on(plan, rows)
@@ -131,9 +131,9 @@ def _best_logistic(trial: _Trial) -> Any:
 
 def _others(rows: Rows) -> list[Any]:
     """Candidates beside logistic regression that suit the features."""
-    is_dense = isinstance(rows.base, np.ndarray)
+    is_dense = isinstance(rows.X, np.ndarray)
     others: list[Any] = [GaussianNB()] if is_dense else []
-    if (rows.base if is_dense else rows.base.data).min(initial=0) >= 0:
+    if (rows.X if is_dense else rows.X.data).min(initial=0) >= 0:
         others += [MultinomialNB(), MultinomialNB(alpha=0.1)]
     if (
         is_dense

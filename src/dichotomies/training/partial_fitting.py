@@ -126,9 +126,10 @@ def _calibrates_on_one_fold(plan: Plan) -> bool:
 
 def _folded(plan: Plan, batches: Iterable[Rows], seed: int) -> Iterator[Rows]:
     """Batches divided into folds, in every pass the same."""
-    rng = np.random.RandomState(seed)
+    rng, n_seen = np.random.RandomState(seed), 0
     for new in batches:
-        yield new.in_folds(plan.cv, rng) if plan.uses_folds else new
+        yield new.in_folds(plan.cv, rng, first=n_seen) if plan.uses_folds else new
+        n_seen += len(new)
 
 
 def _over(rows: Rows, classes: LabelArray) -> Rows:
@@ -217,7 +218,7 @@ def _in_folds(plan: Plan, before: Learned | None, new: Rows, context: Context) -
     if not plan.uses_folds:
         return new
     if before is not None:
-        return new.in_folds(before.statistics.n_folds, context.rng)
+        return new.in_folds(before.statistics.n_folds, context.rng, first=before.kept.n_seen)
     cv = fold_count(len(new), new.n_classes, is_quick=True) if plan.cv == "auto" else plan.cv
     return replace(new, fold=fold_of_rows(new.codes, cv, context.rng))
 

@@ -100,7 +100,7 @@ class Update:
         """
         known = model.tree.classes
         if kept.fold is not None:
-            new = new.in_folds(max(2, int(kept.fold.max()) + 1), context.rng)
+            new = new.in_folds(max(2, int(kept.fold.max()) + 1), context.rng, first=kept.n_seen)
         rows = joined_rows(kept, known, new)
         trees = model.forest.trees
         if new.n_classes > len(known):
@@ -185,7 +185,10 @@ class Update:
             return None
         given = replace(model, scorer=GivenScores())
         log_proba = given.predict_log_proba(log_odds[new].astype(np.float64))
-        return float(-log_proba[np.arange(len(new)), self.rows.codes[sample[new]]].mean())
+        weight = None if self.rows.weight is None else np.maximum(self.rows.weight[sample[new]], 1e-300)
+        return -float(
+            np.average(log_proba[np.arange(len(new)), self.rows.codes[sample[new]]], weights=weight)
+        )
 
 
 def joined_rows(kept: KeptRows, known: LabelArray, new: Rows) -> Rows:

@@ -106,7 +106,9 @@ class Standardised:
         weight = np.ones(len(X)) if weight is None else weight
         total = max(float(weight.sum()), np.finfo(float).tiny)
         share = weight / total
-        largest, tiny = np.maximum(X.max(axis=0), -X.min(axis=0)), np.sqrt(np.finfo(X.dtype).tiny)
+        counted = X if weight.all() else X[weight > 0]
+        largest = np.maximum(counted.max(axis=0), -counted.min(axis=0))
+        tiny = np.sqrt(np.finfo(X.dtype).tiny)
         unit = np.where(largest > tiny, largest, 1).astype(X.dtype)  # so that no square over- or underflows
         Z = X / unit
         mean = share @ Z
