@@ -35,8 +35,8 @@ data, nor is a search where its default was stopped, or where four times the def
 search can take, is over the limit; the table says so, and marks models that have not been run.
 
 Machines differ: *measured* is the day. Earlier runs are from a machine on which the same fits took about 1.7
-times as long. On 100 to 400 classes, ours and XGBoost with its defaults were run on the same day; ours on
-6,355 classes, in the figure and the slopes, is an earlier run.
+times as long. On 100 to 400 classes, ours and XGBoost with its defaults were run on the same
+day.
 
 Prediction is timed on the test rows repeated to 4,000 or more, by the mean of several calls, and given per
 set of test rows: neither side answers row by row. *Coarse*: timed earlier, by the fastest of single calls of
