@@ -275,6 +275,18 @@ def _interrupt(*_):
     raise KeyboardInterrupt
 
 
+def test_files_of_an_interrupted_fit_with_other_weights_are_not_used(rows, tmp_path, monkeypatch):
+    X, y = rows
+    clf, weight = NestedDichotomyClassifier(LogisticRegression(), **PLAIN), np.where(y == 1, 1e-3, 1.0)
+    expected = clf.fit_batches(_batches(X, y, weight)).predict_proba(X)
+    monkeypatch.setattr(batches.SpilledTraining, "run", _interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit_batches(_batches(X, y), spill=tmp_path / "spill")
+    monkeypatch.undo()
+    found = clf.fit_batches(_batches(X, y, weight), spill=tmp_path / "spill").predict_proba(X)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_files_of_an_interrupted_fit_to_other_rows_are_not_used(rows, tmp_path, monkeypatch):
     X, y = rows
     clf = NestedDichotomyClassifier(LogisticRegression(), **PLAIN)

@@ -81,7 +81,7 @@ class BatchFits(Fitting):
                     "estimator=LogisticRegression()."
                 )
             plan, X = self._planned(first[0])
-            rows = self._validated_batch(X, first[1], None, reset=True)
+            rows = self._validated_batch(X, first[1], first[2] if len(first) == 3 else None, reset=True)
             max_memory, context = plan.max_memory or _MEMORY, self._context()
             plan = replace(planned(plan), max_memory=None)
             if is_naive_bayes(plan):

@@ -185,10 +185,9 @@ class Update:
             return None
         given = replace(model, scorer=GivenScores())
         log_proba = given.predict_log_proba(log_odds[new].astype(np.float64))
-        weight = None if self.rows.weight is None else np.maximum(self.rows.weight[sample[new]], 1e-300)
-        return -float(
-            np.average(log_proba[np.arange(len(new)), self.rows.codes[sample[new]]], weights=weight)
-        )
+        own = log_proba[np.arange(len(new)), self.rows.codes[sample[new]]]
+        weight = None if self.rows.weight is None else self.rows.weight[sample[new]]
+        return None if weight is not None and not weight.any() else -float(np.average(own, weights=weight))
 
 
 def joined_rows(kept: KeptRows, known: LabelArray, new: Rows) -> Rows:

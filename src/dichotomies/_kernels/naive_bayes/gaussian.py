@@ -197,20 +197,6 @@ def score_rows(
         out[places[i] + shift] = constant + score_one(X[row_order[places[i]]], node)
 
 
-@score_rows.plainly
-def _score_rows(
-    X: Matrix,
-    row_order: IntArray,
-    places: IntArray,
-    node: Quadratic,
-    constant: float,
-    shift: int,
-    out: FloatArray,
-) -> None:
-    y = X[row_order[places]] - node.center
-    out[places + shift] = constant + ((node.square * y + node.linear) * y).sum(axis=1)
-
-
 @kernel
 def score_own_rows(
     X: Matrix,
@@ -285,7 +271,9 @@ def _score_own_rows(
     for k, start in begin.items():
         if is_trained[k]:
             places = start + np.flatnonzero(is_mine[start : end[k]])
-            _score_rows(X, row_order, places, row_of(scores, k), constant[k], pair_of_place[k], out)
+            node = row_of(scores, k)
+            y = X[row_order[places]] - node.center
+            out[places + pair_of_place[k]] = constant[k] + ((node.square * y + node.linear) * y).sum(axis=1)
 
 
 def are_steep(scores: Quadratic, shift: FloatArray, steepest: float) -> BoolArray:

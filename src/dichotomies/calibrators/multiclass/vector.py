@@ -156,7 +156,7 @@ class VectorScaling(_VectorModel):
         y: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
     ) -> MulticlassCalibrator:
-        """Fit as `fit` does, to the same optimum, starting at a calibrator of similar rows."""
+        """Fit as `fit` does, to nearly the same optimum, starting at a calibrator of similar rows."""
         if type(before) is type(self):
             deviations = np.stack([before.scale_ - before.common_scale_, before.bias_])
             known = np.where(columns >= 0, deviations[:, columns], 0.0)
