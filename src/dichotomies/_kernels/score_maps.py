@@ -97,8 +97,14 @@ def _apply_pairs(scores: FloatArray, kind: int, knots: FloatArray, values: Float
     j = np.maximum(np.searchsorted(knots, scores, side="right") - 1, 1)
     if kind == LINES:
         scores[:] = values[j - 1] * scores + values[j]
-        return
-    after = np.minimum(j + 1, len(knots) - 2)
+    else:
+        _apply_cubics(scores, j, np.minimum(j + 1, len(knots) - 2), knots, values)
+
+
+def _apply_cubics(
+    scores: FloatArray, j: IntArray, after: IntArray, knots: FloatArray, values: FloatArray
+) -> None:
+    """Replace scores by log-odds, by the cubics between the knots `j` and `after`."""
     width = knots[after] - knots[j]
     t = np.where(width > 0.0, np.maximum(scores - knots[j], 0.0) / np.where(width > 0.0, width, 1.0), 0.0)
     rest, start, end = 1.0 - t, values[j - 1], values[after]
@@ -208,6 +214,41 @@ def apply_to_segments(
         own = slice(knot_offsets[k], knot_offsets[k + 1])
         rows = slice(offsets[k], offsets[k + 1])
         apply_one(kinds[k], parameters[k], knots[own], probabilities[own], scores[rows])
+
+
+@apply_to_segments.plainly
+def _apply_to_segments(
+    kinds: npt.NDArray[np.int8],
+    parameters: FloatArray,
+    knot_offsets: IntArray,
+    knots: FloatArray,
+    probabilities: FloatArray,
+    offsets: IntArray,
+    scores: FloatArray,
+) -> None:
+    """All cubic maps at once, the others one by one."""
+    for k in np.flatnonzero(kinds != CUBIC):
+        own = slice(knot_offsets[k], knot_offsets[k + 1])
+        rows = slice(offsets[k], offsets[k + 1])
+        apply_one(kinds[k], parameters[k], knots[own], probabilities[own], scores[rows])
+    cubic = np.flatnonzero(np.repeat(kinds == CUBIC, np.diff(offsets)))
+    if len(cubic):
+        which = np.repeat(np.arange(len(kinds)), np.diff(offsets))[cubic]
+        first, last = knot_offsets[which], knot_offsets[which + 1] - 1
+        some = np.clip(scores[cubic], -FARTHEST, FARTHEST)
+        j = np.maximum(_last_at_or_below(knots, some, first, last), first + 1)
+        _apply_cubics(some, j, np.minimum(j + 1, last - 1), knots, probabilities)
+        scores[cubic] = np.clip(some, -LARGEST, LARGEST)
+
+
+def _last_at_or_below(knots: FloatArray, scores: FloatArray, first: IntArray, last: IntArray) -> IntArray:
+    """Index of the last knot from `first` to `last` that is <= score; `first` if there is none."""
+    start, n = first.copy(), last - first + 1
+    while (n > 1).any():
+        half = n >> 1
+        start += np.where(knots[start + half] <= scores, half, 0)
+        n -= half
+    return start
 
 
 @kernel

@@ -26,6 +26,20 @@ def test_identity_changes_nothing(rng):
     assert np.array_equal(scores, kept)
 
 
+def test_maps_applied_together_are_those_applied_one_by_one(rng):
+    rows = drawn(rng, [30, 1, 50, 2, 70])
+    smooth, affine = (BINARY.create(name).fit_segments(rows) for name in ("smooth-isotonic", "platt"))
+    maps = smooth.where(np.array([True, True, False, True, True]), affine)
+    scores = np.concatenate([5 * rows.scores, rows.scores])  # beyond the knots, and at the fitted scores
+    for some in (scores[: len(rows.scores)], scores[len(rows.scores) :]):
+        given = Segments(some, rows.targets, rows.offsets)
+        found = np.split(maps.apply_segments(given), rows.offsets[1:-1])
+        for k, part in enumerate(np.split(given.scores, rows.offsets[1:-1])):
+            columns = np.repeat(part[:, None], 5, axis=1)
+            maps.apply(columns)
+            np.testing.assert_allclose(found[k], columns[:, k], rtol=1e-12, atol=1e-12)
+
+
 def test_where_takes_each_map_from_one_side(rng):
     rows = drawn(rng, [30, 40, 50, 60, 70])
     all_maps = [BINARY.create(name).fit_segments(rows) for name in ("isotonic", "venn-abers", "beta")]
