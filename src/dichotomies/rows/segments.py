@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import FARTHEST
 from dichotomies._kernels.segments import SegmentArrays
 from dichotomies._kernels.sorting import sort_segments
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,17 @@ class Segments:
         small = is_small(0, 2e-7 * len(order))  # numpy sorts nearly as fast, whatever the number of rows
         sort_segments.when(small)(self.scores, self.offsets, order)
         return order
+
+    @cached_property
+    def _remembered(self) -> dict[object, Any]:
+        return {}
+
+    def remember(self, key: object, compute: Callable[[], T]) -> T:
+        """Return what `compute` returns, from the second call with this `key` on without a call of it."""
+        if key not in self._remembered:
+            self._remembered[key] = compute()
+        found: T = self._remembered[key]
+        return found
 
     def count(self, rows: BoolArray) -> IntArray:
         """Count the rows of each segment where `rows` is True."""

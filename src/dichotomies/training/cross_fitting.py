@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -50,11 +51,27 @@ class CrossFit:
         """
         return cls(plan, task, plan.learner.cross_fit(task, wanted, context))
 
+    def planned(self, plan: Plan) -> CrossFit:
+        """The same with another calibration; what was computed of the scores is kept."""
+        other = copy(self)
+        object.__setattr__(other, "plan", plan)
+        return other
+
     @cached_property
     def out_of_fold(self) -> Segments:
         """Out-of-fold scores of every node's own rows, bounded; NaN where the fold's model lacked a side."""
         assert self.fitted.scores is not None
         return self.task.segments(np.clip(self.fitted.scores, -self._bound, self._bound))
+
+    @cached_property
+    def _is_known(self) -> BoolArray:
+        """Scores in `out_of_fold` that are not missing."""
+        return ~np.isnan(self.out_of_fold.scores)
+
+    @cached_property
+    def _known(self) -> Segments:
+        """Scores in `out_of_fold` without those that are missing."""
+        return self.out_of_fold.take(self._is_known)
 
     @cached_property
     def _fold(self) -> IntArray:
@@ -86,8 +103,7 @@ class CrossFit:
 
     def fold_maps(self, calibrator: BinaryCalibrator) -> list[ScoreMaps]:
         """Maps of each fold's rows, fitted without them."""
-        known = ~np.isnan(self.out_of_fold.scores)
-        segments, fold = self.out_of_fold.take(known), self._fold[known]
+        segments, fold = self._known, self._fold[self._is_known]
         maps = calibrator.fit_without(segments, fold, self.task.rows.n_folds)
         return [self._completed(each, calibrator, segments.take(fold != f)) for f, each in enumerate(maps)]
 
@@ -96,7 +112,7 @@ class CrossFit:
 
         By Proposition 1 this is the NLL of the tree.
         """
-        known = ~np.isnan(self.out_of_fold.scores)
+        known = self._is_known
         missing = float(self.out_of_fold.row_weights[~known].sum() * np.log(2))
         parts = [self.out_of_fold.take(known & (self._fold == f)) for f in range(len(fold_maps))]
         nll = (
@@ -121,8 +137,7 @@ class CrossFit:
         Missing scores are left out: they come from members that answer with a constant, which is no evidence
         about the model to be calibrated.
         """
-        known = ~np.isnan(self.out_of_fold.scores)
-        segments = self.out_of_fold.take(known if kept is None else known & kept)
+        segments = self._known if kept is None else self.out_of_fold.take(self._is_known & kept)
         return CalibratedScorer(scorer, self.maps(calibrator, segments), self._bound)
 
     def maps(self, calibrator: BinaryCalibrator, segments: Segments) -> ScoreMaps:

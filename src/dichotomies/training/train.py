@@ -115,7 +115,7 @@ def _fit(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], cont
     calibration, unseen, external = given(plan), list[Unseen](), None
     if plan.chooses:
         plan, calibration, unseen, external = choose(plan, forest, rows, crossed, context.rng)
-        crossed = [replace(each, plan=plan) for each in crossed]
+        crossed = [each.planned(plan) for each in crossed]
     scorer = _joined(tasks, [each.final_scorer() for each in crossed])
     fitted = FittedForest(forest, scorer, plan.pooling)
     if (plan.calibrates_outside or plan.prediction_sets) and not unseen:

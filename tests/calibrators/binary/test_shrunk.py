@@ -51,6 +51,35 @@ def test_nodes_are_at_the_optimum_of_their_own_penalised_likelihood(rng):
         np.testing.assert_allclose(found[:, k], expected, atol=1e-4)
 
 
+def test_under_a_given_prior_a_node_does_not_depend_on_the_others(rng):
+    sizes = [30, 4, 0, 50, 10, 6]
+    segments = _nodes(rng, sizes, np.ones(6), np.zeros(6))
+    perfect = segments.scores > 0  # separated: its steps are halved more often than those of the others
+    targets = np.where(np.repeat(np.arange(6), sizes) == 3, perfect, segments.targets)
+    prior = np.array([[1e-3], [0.0], [1e-3]])
+    start = np.array([[3.0], [-2.0]])
+    together = Segments(segments.scores, targets, segments.offsets)
+    mean = np.zeros((2, 6))
+    found = _Rows.of(together).minimum(_Prior(mean, prior), mean + start)
+    for k in np.flatnonzero(sizes):
+        rows = slice(together.offsets[k], together.offsets[k + 1])
+        alone = _Rows.of(Segments(together.scores[rows], targets[rows], [0, sizes[k]]))
+        expected = alone.minimum(_Prior(mean[:, :1], prior), start)
+        np.testing.assert_allclose(found[:, [k]], expected, rtol=1e-3, atol=1e-3)
+
+
+def test_fits_without_a_fold_leave_the_fit_to_all_scores_as_it_is(rng):
+    sizes, groups = [3000, 1500, 900, 40], np.array([0, 1, 1, 2])
+    segments = _nodes(rng, sizes, [0.5, 1.0, 2.0, 1.0], np.zeros(4), groups)
+    before = ShrunkPlatt().fit_segments(_copy(segments)).parameters
+    ShrunkPlatt().fit_without(segments, rng.integers(3, size=sum(sizes)), 3)
+    assert np.array_equal(ShrunkPlatt().fit_segments(segments).parameters, before)
+
+
+def _copy(segments):
+    return Segments(segments.scores, segments.targets, segments.offsets, groups=segments.groups)
+
+
 def test_slopes_of_nodes_may_differ_many_times(rng):
     slopes = np.tile([0.5, 1.0, 4.0, 8.0], 5)
     segments = _nodes(rng, [400] * 20, slopes, np.zeros(20))

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.calibrators.multiclass._scaling import Hyperprior, best_spread
@@ -24,6 +24,8 @@ _LARGEST = 1e6
 #: Log-odds that Newton's method may start from.
 _USUAL_LOG_ODDS = 4.0
 _MAX_ITER, _MAX_HALVINGS, _TOL, _ROUGH_TOL = 50, 20, 1e-8, 1e-5
+#: Iterations toward the optimum of scores without a fold, from that of all.
+_REFIT_STEPS = 3
 
 
 @BINARY.register("shrunk-platt")
@@ -54,8 +56,7 @@ class ShrunkPlatt(BinaryCalibrator):
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
-        nodes = _Rows.of(segments)
-        return _maps(nodes.minimum(*nodes.prior_and_start()), segments)
+        return _maps(_Rows.of(segments).minimum(*_prior_and_start(segments)), segments)
 
     def fit_without(self, segments: Segments, fold: IntArray, n_folds: int) -> list[ScoreMaps]:
         """Calibrate without each fold; where there are many scores, under the prior of all of them.
@@ -64,10 +65,14 @@ class ShrunkPlatt(BinaryCalibrator):
         """
         if len(segments.scores) < _MANY_SCORES:
             return super().fit_without(segments, fold, n_folds)
-        nodes = _Rows.of(segments)
-        prior, start = nodes.prior_and_start()
+        prior, start = _prior_and_start(segments)
         parts = [segments.take(fold != f) for f in range(n_folds)]
-        return [_maps(_Rows.of(part).minimum(prior, start, _ROUGH_TOL), part) for part in parts]
+        return [_maps(_Rows.of(part).minimum(prior, start, _ROUGH_TOL, _REFIT_STEPS), part) for part in parts]
+
+
+def _prior_and_start(segments: Segments) -> tuple[_Prior, FloatArray]:
+    """Prior and first values, computed once: fits without a fold come before the fit to all scores."""
+    return segments.remember(ShrunkPlatt, lambda: _Rows.of(segments).prior_and_start())
 
 
 def _maps(theta: FloatArray, segments: Segments) -> ScoreMaps:
@@ -183,7 +188,9 @@ class _Rows:
         gradient = np.stack([self._sums(error * s), self._sums(error)])
         return self._sums(loss), gradient, np.stack([self._sums(qs * s), self._sums(qs), self._sums(q)])
 
-    def minimum(self, prior: _Prior, start: FloatArray, tol: float = _TOL) -> FloatArray:
+    def minimum(
+        self, prior: _Prior, start: FloatArray, tol: float = _TOL, max_iter: int = _MAX_ITER
+    ) -> FloatArray:
         """Slopes and intercepts (2, n_groups) with the highest posterior, by Newton's method.
 
         Parameters
@@ -191,30 +198,41 @@ class _Rows:
         start : (2, n_groups)
             First values.
         """
-        mean, (aa, ab, bb) = prior.mean, prior.precision
-
-        def posterior(theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-            loss, (g_a, g_b), curvature = self.derivatives(theta)
-            d, e = theta - mean
-            loss = loss + np.asarray(aa * d * d + 2 * ab * d * e + bb * e * e) / 2
-            gradient = np.stack([g_a + aa * d + ab * e, g_b + ab * d + bb * e])
-            return loss, gradient, curvature + prior.precision
-
         theta = start.copy()
         theta[0] = np.minimum(theta[0], self._longest_slope)  # beyond, hardly a row has any curvature
-        loss, gradient, curvature = posterior(theta)
-        for _ in range(_MAX_ITER):
+        loss, gradient, curvature = self._posterior(theta, prior)
+        for _ in range(max_iter):
             (g_a, g_b), (h_aa, h_ab, h_bb) = gradient, curvature
             step = np.stack([h_bb * g_a - h_ab * g_b, h_aa * g_b - h_ab * g_a]) / (h_aa * h_bb - h_ab * h_ab)
-            active = step[0] * g_a + step[1] * g_b > tol * (1 + np.abs(loss))
-            step[:, ~active] = 0.0
-            if not active.any():
+            moved = step[0] * g_a + step[1] * g_b > tol * (1 + np.abs(loss))
+            step[:, ~moved] = 0.0
+            if not moved.any():
                 break
+            reached = loss.copy()
             for _ in range(_MAX_HALVINGS):
-                reached, gradient, curvature = posterior(theta - step)
-                worse = reached > loss
-                if not worse.any():
+                found = self._among(moved)._posterior(theta - step, prior)
+                for old, new in zip((reached, gradient, curvature), found, strict=True):
+                    old[..., moved] = new[..., moved]
+                moved = reached > loss
+                if not moved.any():
                     break
-                step[:, worse] /= 2
+                step[:, moved] /= 2
             theta, loss = theta - step, reached
         return theta
+
+    def _among(self, groups: BoolArray) -> _Rows:
+        """The rows of some groups; these rows themselves if most are."""
+        if groups.sum() > len(groups) / 2:
+            return self
+        segments = self.segments.take(groups[self._of])
+        some = np.flatnonzero(np.diff(segments.offsets) > 0)
+        place = np.cumsum(np.diff(self.segments.offsets) > 0) - 1
+        return _Rows(segments, self.group[place[some]], self.n_groups)
+
+    def _posterior(self, theta: FloatArray, prior: _Prior) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Loss, gradient and second derivatives as `derivatives` gives them, with those of the prior."""
+        loss, (g_a, g_b), curvature = self.derivatives(theta)
+        (d, e), (aa, ab, bb) = theta - prior.mean, prior.precision
+        loss = loss + np.asarray(aa * d * d + 2 * ab * d * e + bb * e * e) / 2
+        gradient = np.stack([g_a + aa * d + ab * e, g_b + ab * d + bb * e])
+        return loss, gradient, curvature + prior.precision
