@@ -18,6 +18,9 @@ ROW_BLOCK = 64
 #: Steps into which the range of a feature's edges is divided.
 STEPS = 256
 
+#: Up to so many edges, comparing a value with each of them is faster than searching.
+FEW_EDGES = 24
+
 
 class Encoder(NamedTuple):
     """Edges of features, and tables that find the place of a value among them.
@@ -71,8 +74,8 @@ def make_encoder(edges: FloatArray, offsets: IntArray, is_categorical: BoolArray
 
 
 @kernel
-def encode_column(x: FloatArray, encoder: Encoder, f: int, missing: Any, out: Any) -> None:
-    """Write the code of each value of a feature.
+def encode_column(x: FloatArray, encoder: Encoder, f: int, missing: Any, out: Any) -> bool:
+    """Write the code of each value of a feature; return whether one of them is that of missing values.
 
     The search takes as many comparisons for every value, none of which is a branch to be predicted.
 
@@ -85,18 +88,27 @@ def encode_column(x: FloatArray, encoder: Encoder, f: int, missing: Any, out: An
     """
     edges, starts = encoder.edges[encoder.offsets[f] : encoder.offsets[f + 1]], encoder.starts[f]
     low, steps_per_unit, is_categorical = encoder.low[f], encoder.steps_per_unit[f], encoder.is_categorical[f]
-    for i in range(len(x)):
-        position = (np.float64(x[i]) - low) * steps_per_unit  # never less for a higher value
-        position = position if position > 0.0 else 0.0
-        out[i] = np.int32(position if position < STEPS - 1 else STEPS - 1)
-    for i in range(len(x)):
-        out[i] = starts[out[i]]
-    for halving in range(encoder.halvings[f], -1, -1):
+    if len(edges) - (2 << encoder.halvings[f]) <= FEW_EDGES:
+        out[: len(x)] = 0
+        for edge in edges:
+            for i in range(len(x)):
+                out[i] += edge < x[i]
+    else:
         for i in range(len(x)):
-            out[i] += np.int64(edges[out[i] + (1 << halving) - 1] < x[i]) << halving
+            position = (np.float64(x[i]) - low) * steps_per_unit  # never less for a higher value
+            position = position if position > 0.0 else 0.0
+            out[i] = np.int32(position if position < STEPS - 1 else STEPS - 1)
+        for i in range(len(x)):
+            out[i] = starts[out[i]]
+        for halving in range(encoder.halvings[f], -1, -1):
+            for i in range(len(x)):
+                out[i] += np.int64(edges[out[i] + (1 << halving) - 1] < x[i]) << halving
+    n_missing = 0
     for i in range(len(x)):
         is_missing = edges[out[i]] != x[i] if is_categorical else np.isnan(x[i])
         out[i] = missing if is_missing else out[i]
+        n_missing += is_missing
+    return n_missing > 0
 
 
 @kernel

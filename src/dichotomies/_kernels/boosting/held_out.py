@@ -8,7 +8,7 @@ import numpy.typing as npt
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.encoding import MISSING, Codes
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT, Ensembles
-from dichotomies._kernels.boosting.leaves import move_above, move_categories
+from dichotomies._kernels.boosting.leaves import move_above, move_categories, move_known_above
 from dichotomies._kernels.boosting.local_rows import Bins
 from dichotomies._kernels.boosting.room import Ranges
 from dichotomies._kernels.boosting.rows import write_codes
@@ -134,9 +134,10 @@ def place_rows(held: HeldRows, trees: Ensembles, begin: int, end: int, place: np
         leaf, new_leaf = trees.leaf[s], np.uint8(s - begin + 1)
         if trees.kind[s] == CATEGORICAL:
             move_categories(column, trees.bits[s], leaf, new_leaf, place)
+        elif trees.kind[s] == MISSING_LEFT:
+            move_known_above(column, trees.limit[s], np.uint8(MISSING), leaf, new_leaf, place)
         else:
-            stays = np.uint8(MISSING if trees.kind[s] == MISSING_LEFT else 0)
-            move_above(column, trees.limit[s], stays, leaf, new_leaf, place)
+            move_above(column, trees.limit[s], leaf, new_leaf, place)
 
 
 @kernel

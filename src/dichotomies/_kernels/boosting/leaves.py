@@ -8,11 +8,25 @@ from dichotomies._kernels.compile import kernel
 
 
 @kernel
-def move_above(codes: Any, limit: Any, stays: Any, leaf: Any, new_leaf: Any, place: Any) -> None:
-    """Move the rows at a leaf with codes above the limit, but for one code that stays, to another leaf."""
+def split_above(codes: Any, limit: Any, place: Any) -> None:
+    """Write the leaf of every row after the first split: 1 where the code is above the limit, otherwise 0."""
     for i in range(len(place)):
-        moved = new_leaf if (codes[i] > limit) & (codes[i] != stays) else leaf
-        place[i] = moved if place[i] == leaf else place[i]
+        place[i] = np.uint8(codes[i] > limit)
+
+
+@kernel
+def move_above(codes: Any, limit: Any, leaf: Any, new_leaf: Any, place: Any) -> None:
+    """Move the rows at a leaf with codes above the limit to another leaf."""
+    for i in range(len(place)):
+        place[i] = new_leaf if (codes[i] > limit) & (place[i] == leaf) else place[i]
+
+
+@kernel
+def move_known_above(codes: Any, limit: Any, missing: Any, leaf: Any, new_leaf: Any, place: Any) -> None:
+    """Move the rows at a leaf with codes above the limit, but for that of missing values, to another leaf."""
+    for i in range(len(place)):
+        moves = (codes[i] > limit) & (codes[i] != missing) & (place[i] == leaf)
+        place[i] = new_leaf if moves else place[i]
 
 
 @kernel

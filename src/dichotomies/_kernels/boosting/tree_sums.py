@@ -12,11 +12,20 @@ import numpy.typing as npt
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.boosting.encoding import Encoder, encode_column, encode_values
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT
-from dichotomies._kernels.boosting.leaves import add_values, move_above, move_categories
+from dichotomies._kernels.boosting.leaves import (
+    add_values,
+    move_above,
+    move_categories,
+    move_known_above,
+    split_above,
+)
 from dichotomies._kernels.compile import kernel
 
 #: Rows that go through the trees together; fewer are rounded up to a multiple of what one instruction takes.
 ROW_BLOCK, LANES = 1024, 64
+
+#: Features that are read together: their values in a row are in one line of the cache.
+FEATURE_BLOCK = 8
 
 
 class Forest(NamedTuple):
@@ -30,8 +39,8 @@ class Forest(NamedTuple):
         The feature of each split, as an index into `features`.
     limit : (n_splits,)
         Of unsigned integers that hold all codes.
-    missing : (2,)
-        The code of missing values, and 0, of the same type.
+    missing : (1,)
+        The code of missing values, of the same type.
     set_of_split : (n_splits,)
         Row of `bits` of a categorical split.
     """
@@ -71,15 +80,15 @@ class BlockMemory(NamedTuple):
     Attributes
     ----------
     codes : (n_used, n_rows)
-    column : (n_rows,)
-        Values of one feature.
+    columns : (FEATURE_BLOCK, n_rows)
+        Values of some features.
     place : (n_rows,)
         The leaf of each row in one tree.
     total : (n_rows,)
     """
 
     codes: Any
-    column: FloatArray
+    columns: FloatArray
     place: npt.NDArray[np.uint8]
     total: FloatArray
 
@@ -89,7 +98,7 @@ def allocate_block(X: FloatArray, forest: Forest) -> BlockMemory:
     n_rows = min(ROW_BLOCK, -(-max(len(X), 1) // LANES) * LANES)
     return BlockMemory(
         codes=np.zeros((len(forest.features), n_rows), dtype=forest.limit.dtype),
-        column=np.empty(n_rows, dtype=X.dtype),
+        columns=np.empty((FEATURE_BLOCK, n_rows), dtype=X.dtype),
         place=np.empty(n_rows, dtype=np.uint8),
         total=np.empty(n_rows),
     )
@@ -108,33 +117,49 @@ def sum_trees(X: FloatArray, forest: Forest, memory: BlockMemory, out: FloatArra
         n = min(len(memory.total), len(X) - begin)
         width = (n + LANES - 1) // LANES * LANES
         place, total = memory.place[:width], memory.total[:width]
-        for u in range(len(forest.features)):
-            f = forest.features[u]
-            for i in range(n):
-                memory.column[i] = X[begin + i, f]
-            encode_column(memory.column[:n], forest.encoder, u, forest.missing[0], memory.codes[u])
+        has_missing = encode_block(X[begin : begin + n], forest, memory)
         for k in range(len(forest.base)):
             for i in range(width):
                 total[i] = 0.0
             for tree in range(forest.tree_offsets[k], forest.tree_offsets[k + 1]):
-                add_tree(memory.codes, forest, tree, place, total)
+                add_tree(memory.codes, has_missing, forest, tree, place, total)
             for i in range(n):
                 out[begin + i, k] = forest.base[k] + forest.scale[k] * total[i]
 
 
+@kernel
+def encode_block(X: FloatArray, forest: Forest, memory: BlockMemory) -> bool:
+    """Write the codes of the features that the trees use; return whether values are missing."""
+    has_missing = False
+    for first in range(0, len(forest.features), FEATURE_BLOCK):
+        features = forest.features[first : first + FEATURE_BLOCK]
+        for i in range(len(X)):
+            for j in range(len(features)):
+                memory.columns[j, i] = X[i, features[j]]
+        for j in range(len(features)):
+            u, x = first + j, memory.columns[j, : len(X)]
+            has_missing |= encode_column(x, forest.encoder, u, forest.missing[0], memory.codes[u])
+    return has_missing
+
+
 @kernel(inline=True)
-def add_tree(codes: Any, forest: Forest, tree: int, place: Any, total: FloatArray) -> None:
+def add_tree(codes: Any, has_missing: bool, forest: Forest, tree: int, place: Any, total: FloatArray) -> None:
     """Add the value of one tree to the totals of a block of rows."""
     begin, end = forest.split_offsets[tree], forest.split_offsets[tree + 1]
-    for i in range(len(place)):
-        place[i] = 0
-    for s in range(begin, end):
+    first = begin
+    if begin < end and forest.kind[begin] != CATEGORICAL and not has_missing:
+        split_above(codes[forest.column[begin]], forest.limit[begin], place)
+        first = begin + 1
+    else:
+        place[:] = 0
+    for s in range(first, end):
         leaf, new_leaf, column = forest.leaf[s], np.uint8(s - begin + 1), codes[forest.column[s]]
         if forest.kind[s] == CATEGORICAL:
             move_categories(column, forest.bits[forest.set_of_split[s]], leaf, new_leaf, place)
+        elif has_missing and forest.kind[s] == MISSING_LEFT:
+            move_known_above(column, forest.limit[s], forest.missing[0], leaf, new_leaf, place)
         else:
-            stays = forest.missing[0] if forest.kind[s] == MISSING_LEFT else forest.missing[1]
-            move_above(column, forest.limit[s], stays, leaf, new_leaf, place)
+            move_above(column, forest.limit[s], leaf, new_leaf, place)
     add_values(forest.value[begin + tree : end + tree + 1], place, total)
 
 

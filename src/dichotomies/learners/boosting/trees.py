@@ -206,7 +206,7 @@ class BoostedTrees:
 
     @cached_property
     def _forest(self) -> Forest:
-        missing = np.array([np.iinfo(self.limit.dtype).max, 0], dtype=self.limit.dtype)
+        missing = np.array([np.iinfo(self.limit.dtype).max], dtype=self.limit.dtype)
         sets = np.cumsum(self.kind == CATEGORICAL) - 1
         bits = np.ascontiguousarray(self.categories).view("<u8").astype(np.uint64).reshape(-1, 4)
         return Forest(
