@@ -87,11 +87,14 @@ def plain_log_odds(trees, x, k):
     return trees.base[k] + trees.scale[k] * total
 
 
+@pytest.mark.parametrize("n_known", [0, 1024, 1100])
 @pytest.mark.parametrize("n_rows", [1, 70, 1100])
-def test_log_odds_are_sums_in_the_order_of_the_trees(rng, n_rows):
-    trees = random_trees(rng)
-    X = rng.integers(-2, 12, size=(n_rows, 5)) / 1.0
-    X[rng.random(X.shape) < 0.1] = np.nan
+def test_log_odds_are_sums_in_the_order_of_the_trees(rng, n_rows, n_known):
+    trees = random_trees(rng, n_features=11)
+    X = rng.integers(9, size=(n_rows, 11)) / 1.0  # of categories that the trees know
+    unknown = X[n_known:]
+    unknown[:] = rng.integers(-2, 12, size=unknown.shape)
+    unknown[rng.random(unknown.shape) < 0.1] = np.nan
     log_odds = trees.log_odds(X)
     checked = rng.permutation(n_rows)[:60]
     expected = [[plain_log_odds(trees, X[i], k) for k in range(3)] for i in checked]
