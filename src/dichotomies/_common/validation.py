@@ -119,7 +119,7 @@ def check_magnitude(X: Any) -> None:
     values = X.data if bool(issparse(X)) else X
     if values.size == 0 or values.dtype.kind != "f" or float(np.finfo(values.dtype).max) <= LARGEST:
         return
-    if values.flags.forc and np.vdot(flat := values.ravel("K"), flat) < LARGEST**2:  # the quickest bound
+    if is_moderate(values):
         return
     least, most = values.min(), values.max()
     if np.isnan(least):  # missing values, where they are allowed
@@ -131,6 +131,14 @@ def check_magnitude(X: Any) -> None:
         raise ValueError(
             f"X has a value of {extreme:g}; squares of features beyond {LARGEST:g} overflow: scale them."
         )
+
+
+def is_moderate(values: Any) -> bool:
+    """Test in one pass that no value is missing or infinite, and that the squares of all have a finite sum.
+
+    The quickest test there is; False only says that it cannot tell.
+    """
+    return bool(values.flags.forc) and float(np.vdot(flat := values.ravel("K"), flat)) < LARGEST**2
 
 
 def plain_labels(y: Any) -> Any:

@@ -10,7 +10,7 @@ from dichotomies._kernels.compile import canonical, is_small, kernel
 
 #: Bytes of intermediate results of a block of rows: few, to stay in a core's cache; and for plain code, which
 #: would spend its time on calls if blocks were small.
-_CACHED_BYTES, _PLAIN_BYTES = 2**17, 2**22
+_CACHED_BYTES, _PLAIN_BYTES = 2**18, 2**22
 
 
 class Tree(Protocol):

@@ -29,6 +29,7 @@ from dichotomies._common.validation import (
     check_indices,
     check_magnitude,
     is_dask,
+    is_moderate,
     plain_labels,
     row_weights,
 )
@@ -233,7 +234,7 @@ class Fitting(TreeParameters):
         accepted = self._accepted()
         if not self._is_valid(X, accepted):
             X = validate_data(self, self._numbered(X), reset=False, **accepted)
-        check_magnitude(X)
+            check_magnitude(X)
         return X
 
     def checked_on_device(self, X: Any, xp: Any) -> Any:
@@ -256,7 +257,7 @@ class Fitting(TreeParameters):
         return X
 
     def _is_valid(self, X: Matrix, accepted: dict[str, Any]) -> bool:
-        """True if `validate_data` would return these rows as they are; it takes longer than most searches."""
+        """True if these rows pass all checks as they are; `validate_data` takes longer than most searches."""
         if hasattr(self, "feature_names_in_") or getattr(X, "shape", None) is None or len(X.shape) != 2:
             return False
         if type(X) is np.ndarray:
@@ -269,7 +270,7 @@ class Fitting(TreeParameters):
             and X.shape[0] > 0
             and X.shape[1] == self.n_features_in_
             and X.dtype in accepted["dtype"]
-            and bool(np.isfinite(values.sum()))
+            and is_moderate(values)
         )
 
 

@@ -19,7 +19,7 @@ ROW_BLOCK = 64
 STEPS = 256
 
 #: Up to so many edges, comparing a value with each of them is faster than searching.
-FEW_EDGES = 24
+FEW_EDGES = 12
 
 
 class Encoder(NamedTuple):
@@ -47,7 +47,7 @@ class Encoder(NamedTuple):
     is_categorical: BoolArray
     low: FloatArray
     steps_per_unit: FloatArray
-    starts: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.uint32]
     halvings: IntArray
 
 
@@ -69,7 +69,7 @@ def make_encoder(edges: FloatArray, offsets: IntArray, is_categorical: BoolArray
     padded_offsets = np.concatenate([[0], np.cumsum(n_edges + (2 << halvings))])
     padded = np.full(padded_offsets[-1], np.nan)
     padded[np.arange(len(edges)) + np.repeat(padded_offsets[:-1] - offsets[:-1], n_edges)] = edges
-    starts = counts.cumsum(axis=1).astype(np.int32)
+    starts = counts.cumsum(axis=1).astype(np.uint32)
     return Encoder(padded, padded_offsets, is_categorical, low, steps_per_unit, starts, halvings)
 
 
@@ -98,11 +98,15 @@ def encode_column(x: FloatArray, encoder: Encoder, f: int, missing: Any, out: An
             position = (np.float64(x[i]) - low) * steps_per_unit  # never less for a higher value
             position = position if position > 0.0 else 0.0
             out[i] = np.int32(position if position < STEPS - 1 else STEPS - 1)
+        halvings = encoder.halvings[f]
+        later = edges[(1 << halvings) - 1 :]
         for i in range(len(x)):
-            out[i] = starts[out[i]]
-        for halving in range(encoder.halvings[f], -1, -1):
+            code = starts[out[i]]
+            out[i] = code + ((later[code] < x[i]) << halvings)
+        for halving in range(halvings - 1, -1, -1):
+            later = edges[(1 << halving) - 1 :]
             for i in range(len(x)):
-                out[i] += np.int64(edges[out[i] + (1 << halving) - 1] < x[i]) << halving
+                out[i] += (later[out[i]] < x[i]) << halving
     n_missing = 0
     for i in range(len(x)):
         is_missing = edges[out[i]] != x[i] if is_categorical else np.isnan(x[i])

@@ -43,6 +43,12 @@ class Forest(NamedTuple):
         The code of missing values, of the same type.
     set_of_split : (n_splits,)
         Row of `bits` of a categorical split.
+    kind_of_known : (n_splits,)
+        The same for rows without missing values.
+    value : (n_splits + n_trees,)
+        In units of a node's own; see `in_units`.
+    scale : (n_nodes,)
+        Log-odds that a unit stands for.
     """
 
     features: IntArray
@@ -52,9 +58,10 @@ class Forest(NamedTuple):
     limit: Any
     missing: Any
     kind: npt.NDArray[np.uint8]
+    kind_of_known: npt.NDArray[np.uint8]
     bits: npt.NDArray[np.uint64]
     set_of_split: IntArray
-    value: FloatArray
+    value: npt.NDArray[np.int32]
     split_offsets: IntArray
     tree_offsets: IntArray
     base: FloatArray
@@ -90,7 +97,27 @@ class BlockMemory(NamedTuple):
     codes: Any
     columns: FloatArray
     place: npt.NDArray[np.uint8]
-    total: FloatArray
+    total: npt.NDArray[np.int32]
+
+
+def in_units(
+    value: FloatArray, split_offsets: IntArray, tree_offsets: IntArray
+) -> tuple[npt.NDArray[np.int32], FloatArray]:
+    """Leaf values as whole numbers of a unit, a power of two for each node.
+
+    Sums of 32-bit integers take half the time of sums of doubles, and are the same in every order. The
+    largest sum that a node's trees can give is at most 2**30 units; a value is off by at most 2**-30 of it.
+
+    Returns
+    -------
+    value : (n_splits + n_trees,)
+    unit : (n_nodes,)
+    """
+    n_trees, n_values = np.diff(tree_offsets), np.diff(split_offsets) + 1
+    largest = np.maximum.reduceat(np.abs(value), split_offsets[:-1] + np.arange(len(n_values)))
+    sums = np.add.reduceat(np.append(largest, 0.0), tree_offsets[:-1])  # of no trees: any number
+    unit = np.exp2(np.frexp(sums)[1] - 30.0)
+    return np.rint(value / np.repeat(np.repeat(unit, n_trees), n_values)).astype(np.int32), unit
 
 
 def allocate_block(X: FloatArray, forest: Forest) -> BlockMemory:
@@ -100,7 +127,7 @@ def allocate_block(X: FloatArray, forest: Forest) -> BlockMemory:
         codes=np.zeros((len(forest.features), n_rows), dtype=forest.limit.dtype),
         columns=np.empty((FEATURE_BLOCK, n_rows), dtype=X.dtype),
         place=np.empty(n_rows, dtype=np.uint8),
-        total=np.empty(n_rows),
+        total=np.empty(n_rows, dtype=np.int32),
     )
 
 
@@ -113,16 +140,17 @@ def sum_trees(X: FloatArray, forest: Forest, memory: BlockMemory, out: FloatArra
     X : (n_rows, n_features)
     out : (n_rows, n_nodes)
     """
-    for begin in range(0, len(X), len(memory.total)):
-        n = min(len(memory.total), len(X) - begin)
+    for begin in range(0, len(X), len(memory.place)):
+        n = min(len(memory.place), len(X) - begin)
         width = (n + LANES - 1) // LANES * LANES
         place, total = memory.place[:width], memory.total[:width]
         has_missing = encode_block(X[begin : begin + n], forest, memory)
+        kinds = forest.kind if has_missing else forest.kind_of_known
         for k in range(len(forest.base)):
             for i in range(width):
-                total[i] = 0.0
+                total[i] = 0
             for tree in range(forest.tree_offsets[k], forest.tree_offsets[k + 1]):
-                add_tree(memory.codes, has_missing, forest, tree, place, total)
+                add_tree(memory.codes, kinds, forest, tree, place, total)
             for i in range(n):
                 out[begin + i, k] = forest.base[k] + forest.scale[k] * total[i]
 
@@ -143,20 +171,20 @@ def encode_block(X: FloatArray, forest: Forest, memory: BlockMemory) -> bool:
 
 
 @kernel(inline=True)
-def add_tree(codes: Any, has_missing: bool, forest: Forest, tree: int, place: Any, total: FloatArray) -> None:
+def add_tree(codes: Any, kinds: Any, forest: Forest, tree: int, place: Any, total: Any) -> None:
     """Add the value of one tree to the totals of a block of rows."""
     begin, end = forest.split_offsets[tree], forest.split_offsets[tree + 1]
     first = begin
-    if begin < end and forest.kind[begin] != CATEGORICAL and not has_missing:
+    if begin < end and kinds[begin] == 0:
         split_above(codes[forest.column[begin]], forest.limit[begin], place)
         first = begin + 1
     else:
         place[:] = 0
     for s in range(first, end):
         leaf, new_leaf, column = forest.leaf[s], np.uint8(s - begin + 1), codes[forest.column[s]]
-        if forest.kind[s] == CATEGORICAL:
+        if kinds[s] == CATEGORICAL:
             move_categories(column, forest.bits[forest.set_of_split[s]], leaf, new_leaf, place)
-        elif has_missing and forest.kind[s] == MISSING_LEFT:
+        elif kinds[s] == MISSING_LEFT:
             move_known_above(column, forest.limit[s], forest.missing[0], leaf, new_leaf, place)
         else:
             move_above(column, forest.limit[s], leaf, new_leaf, place)
@@ -177,7 +205,7 @@ def sum_trees_of_pairs(
     for p in range(len(pairs)):
         pair = pairs[p]
         k, x = nodes[pair], X[rows[pair]]
-        total = 0.0
+        total = 0
         for tree in range(forest.tree_offsets[k], forest.tree_offsets[k + 1]):
             begin, end = forest.split_offsets[tree], forest.split_offsets[tree + 1]
             at = begin if end > begin else -1
@@ -249,5 +277,4 @@ def sum_few_trees(
     values = forest.value[(begin + np.arange(len(begin)))[:, None] + place]
     for k in range(len(forest.base)):
         own = values[forest.tree_offsets[k] : forest.tree_offsets[k + 1]]
-        total = own.cumsum(axis=0)[-1] if len(own) else 0.0  # in the order of the kernel
-        out[:, k] = forest.base[k] + forest.scale[k] * total
+        out[:, k] = forest.base[k] + forest.scale[k] * own.sum(axis=0)

@@ -11,11 +11,12 @@ from scipy.sparse import issparse
 
 from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._kernels.boosting.encoding import make_encoder
-from dichotomies._kernels.boosting.ensembles import CATEGORICAL
+from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT
 from dichotomies._kernels.boosting.tree_sums import (
     Forest,
     Links,
     allocate_block,
+    in_units,
     link_splits,
     sum_trees,
     sum_trees_of_pairs,
@@ -209,6 +210,7 @@ class BoostedTrees:
         missing = np.array([np.iinfo(self.limit.dtype).max], dtype=self.limit.dtype)
         sets = np.cumsum(self.kind == CATEGORICAL) - 1
         bits = np.ascontiguousarray(self.categories).view("<u8").astype(np.uint64).reshape(-1, 4)
+        value, unit = in_units(self.value, self.split_offsets, self.tree_offsets)
         return Forest(
             self.features,
             make_encoder(self.edges, self.edge_offsets, self.is_categorical),
@@ -217,13 +219,14 @@ class BoostedTrees:
             self.limit,
             missing,
             self.kind,
+            np.where(self.kind == MISSING_LEFT, 0, self.kind).astype(np.uint8),
             bits,
             sets,
-            self.value,
+            value,
             self.split_offsets,
             self.tree_offsets,
             self.base,
-            self.scale,
+            self.scale * unit,
         )
 
     @cached_property
@@ -242,6 +245,7 @@ class BoostedTrees:
         expect(sizes.max(initial=0) < 256, "a tree has at most 255 splits")
         expect(bool((self.leaf <= number).all()), "a split divides a leaf that there is")
         expect(len(self.value) == names["n_splits"] + names["n_trees"], "every leaf has a value")
+        expect(bool(np.isfinite(self.value).all()), "leaves have finite values")
         expect(names["n_sets"] == np.count_nonzero(self.kind == CATEGORICAL), "categorical splits have a set")
         highest = np.iinfo(self.limit.dtype).max
         expect(np.diff(self.edge_offsets).max(initial=0) <= highest, "every code has a number")
