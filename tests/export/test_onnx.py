@@ -94,6 +94,15 @@ def test_every_calibrator_of_classes(name):
     _check(clf.fit(X[TRAIN], Y[TRAIN]))
 
 
+def test_rows_unlike_those_of_training():
+    clf = NestedDichotomyClassifier(external_calibration="vector-odds", random_state=0)
+    clf.fit(X[TRAIN], Y[TRAIN])
+    far = 10 * X[TEST]
+    assert clf.predict_proba(far).max() < 0.6 < clf.predict_proba(X[TEST]).max()
+    _, proba, _ = _answers(to_onnx(clf), far)
+    np.testing.assert_allclose(proba, clf.predict_proba(far), atol=1e-9)
+
+
 @pytest.mark.parametrize("pooling", ["geometric", "arithmetic"])
 @pytest.mark.parametrize("member", [None, "temperature"])
 def test_ensembles(pooling, member):

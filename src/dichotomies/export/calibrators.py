@@ -69,8 +69,11 @@ def _(calibrator: OddsScaling, graph: Graph, x: str) -> str:
     bent = graph.affine(log_proba, exponent, sharpened)
     if not calibrator.noise:
         return bent
-    p = graph.apply("Mul", graph.apply("Softmax", bent, axis=1), 1 - calibrator.noise)
-    return graph.apply("Log", graph.apply("Add", p, calibrator.noise / calibrator.n_classes_))
+    lowest = graph.apply("ReduceMin", x, graph.indices([1]), keepdims=1)
+    is_unlike = graph.apply("Less", lowest, calibrator.lowest)
+    noise = graph.apply("Where", is_unlike, calibrator.most_noise, calibrator.noise)
+    p = graph.apply("Mul", graph.apply("Softmax", bent, axis=1), graph.apply("Sub", 1.0, noise))
+    return graph.apply("Log", graph.apply("Add", p, graph.apply("Div", noise, float(calibrator.n_classes_))))
 
 
 def _log_odds(graph: Graph, x: str, n_classes: int) -> str:

@@ -329,10 +329,29 @@ def test_noise_bounds_probabilities_and_keeps_their_order(rng):
     np.testing.assert_allclose(np.exp(mixed), 0.9 * np.exp(x) + 0.02)
 
 
+def test_half_of_a_row_unlike_any_other_is_noise(rng):
+    x, y = sample(rng, n_rows=400, n_classes=5)
+    calibrator = MULTICLASS.create("vector-odds").fit(x, y)
+    lowest = log_softmax(x, axis=1).min()
+    assert calibrator.lowest_ == pytest.approx(lowest * (1 + 1 / np.log(400)))
+    # normalised, a little above the bound and a little below it
+    rows = np.array([[0.0, 0.0, 0.0, 0.0, bound] for bound in (calibrator.lowest_ + 2, calibrator.lowest_)])
+    like, unlike = calibrator.predict_proba(rows)
+    assert calibrator.noise_ / 5 < like[4] < 0.01
+    assert unlike[4] == pytest.approx(0.5 / 5, rel=0.05)
+
+
+def test_rows_without_weight_do_not_say_what_is_familiar(rng):
+    x, y = sample(rng, n_rows=400, n_classes=5)
+    weight = (log_softmax(x, axis=1).min(axis=1) > -3).astype(float)
+    calibrator = MULTICLASS.create("vector-odds").fit(x, y, weight)
+    assert -3 * (1 + 1 / np.log(weight.sum())) <= calibrator.lowest_ < -1
+
+
 def test_models_of_version_0_2_keep_their_bound_and_have_no_noise(rng):
     x, y = sample(rng, n_rows=400, n_classes=5)
     old = MULTICLASS.create("vector-odds").fit(x, y)
-    del old.noise_
+    del old.noise_, old.lowest_
     old.floor_, old.bend_ = -3.0, (1.0, 0.0)
     expected = log_softmax(old.scale_ * log_odds(np.maximum(x, -3.0)) + old.bias_, axis=1)
     np.testing.assert_allclose(old.predict_log_proba(x), expected, atol=1e-12)

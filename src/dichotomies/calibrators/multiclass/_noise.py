@@ -61,9 +61,15 @@ def best_noise(own: FloatArray, weight: FloatArray, n_classes: int) -> Noise:
     return Noise(share, log_posterior, (1 - share) * p / mixed)
 
 
-def mix(log_proba: FloatArray, share: float) -> FloatArray:
-    """Mix normalised log-probabilities with a share of noise, in place."""
-    if share > 0:
+def mix(log_proba: FloatArray, share: FloatArray | float) -> FloatArray:
+    """Mix normalised log-probabilities with a share of noise, in place.
+
+    Parameters
+    ----------
+    log_proba : (n_rows, n_classes)
+    share : (n_rows, 1) or float
+    """
+    if np.any(share > 0):
         np.exp(log_proba, out=log_proba)
         log_proba *= 1 - share
         log_proba += share / log_proba.shape[1]

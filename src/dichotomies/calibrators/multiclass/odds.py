@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._common.array_api import log_softmax
+from dichotomies._common.array_api import like, log_softmax
 from dichotomies.calibrators.multiclass._bend import Bend, best_bend
 from dichotomies.calibrators.multiclass._likelihood import LOWEST, Likelihood, normalise, row_blocks
 from dichotomies.calibrators.multiclass._noise import best_noise, mix
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
     from dichotomies.calibrators.multiclass._scaling import ScalingObjective
 
+_UNTRUSTED = 0.5  # share of noise of rows unlike those fitted to, by Laplace's rule: none of them was seen
 _STRETCH = 1.25  # of all scales, as long as that makes the rows likelier by so many nats:
 _WORTH_STRETCHING = 1.0
 
@@ -39,6 +40,10 @@ class OddsScaling(VectorScaling):
     ``(1 - e) p + e / k``. By Laplace's rule e is at least 1 / (n + 2) after n rows, a bound on probabilities
     that the rows give no evidence for.
 
+    A new row may be unlike all rows fitted to: a feature a thousand standard deviations away makes any
+    linear model certain, and tells nothing. Where a log-probability is lower than the lowest of those
+    rows, by more than extremes of n values vary (about 1 / log n of them), e is one half.
+
     Parameters
     ----------
     spread, tol, max_iter, n_jobs
@@ -50,6 +55,8 @@ class OddsScaling(VectorScaling):
         t and g of the bend.
     noise_ : float
         The share e.
+    lowest_ : float
+        Rows with lower log-probabilities are unlike those fitted to.
 
     Examples
     --------
@@ -93,6 +100,7 @@ class OddsScaling(VectorScaling):
         for part in row_blocks(*rows.shape):
             self.bend.apply(scaled[part])
         self.noise_ = best_noise(scaled[mine], rows.weight, self.n_classes_).share
+        self.lowest_ = _lowest(rows)
 
     def _weigh(self, objective: ScalingObjective, x: FloatArray) -> float:
         """Weigh rows by the probability that the scores bear on them; noise has made the scales too low."""
@@ -119,7 +127,9 @@ class OddsScaling(VectorScaling):
 
     def scores(self, x: FloatArray) -> FloatArray:
         """Return the logarithms of ``softmax(w x + b)``, x the log-odds, bent and mixed with noise."""
-        return self._finished(normalise(super().scores(np.maximum(x, self.floor, out=x))))
+        is_unlike = x.min(axis=1, keepdims=True) < self.lowest
+        scaled = normalise(super().scores(np.maximum(x, self.floor, out=x)))
+        return mix(self.bend.apply(scaled), np.where(is_unlike, self.most_noise, self.noise))
 
     @property
     def floor(self) -> float:
@@ -136,6 +146,16 @@ class OddsScaling(VectorScaling):
         """The share of noise; none in files of earlier versions."""
         return float(getattr(self, "noise_", 0.0))
 
+    @property
+    def most_noise(self) -> float:
+        """The share of noise of rows unlike those fitted to."""
+        return max(_UNTRUSTED, self.noise)
+
+    @property
+    def lowest(self) -> float:
+        """Lowest log-probability of rows like those fitted to; none in files of earlier versions."""
+        return float(getattr(self, "lowest_", -np.inf))
+
     def _finished(self, log_proba: FloatArray) -> FloatArray:
         return mix(self.bend.apply(log_proba), self.noise)
 
@@ -145,4 +165,13 @@ class OddsScaling(VectorScaling):
         bent = self.bend.exponent * log_proba + self.bend.sharpness * xp.exp(log_proba)
         if not self.noise:
             return bent
-        return xp.log((1 - self.noise) * xp.exp(log_softmax(bent, xp)) + self.noise / self.n_classes_)
+        is_unlike = xp.min(x, axis=1, keepdims=True) < self.lowest
+        noise = xp.where(is_unlike, like(self.most_noise, x, xp), like(self.noise, x, xp))
+        return xp.log((1 - noise) * xp.exp(log_softmax(bent, xp)) + noise / self.n_classes_)
+
+
+def _lowest(rows: CalibrationRows) -> float:
+    """Return the lowest log-probability, and as much lower as the extremes of so many values vary."""
+    counts = rows.weight > 0
+    parts = [rows.block(part)[counts[part]].min(initial=0.0) for part in row_blocks(*rows.shape)]
+    return float(np.min(parts) * (1 + 1 / np.log(max(3, int(counts.sum())))))
