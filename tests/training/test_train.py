@@ -1,7 +1,6 @@
 """Internal and external calibration, wired into the classifier."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,11 +18,10 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from dichotomies import NestedDichotomyClassifier
 from dichotomies._common.parallel import Context
-from dichotomies.calibrators.binary import BINARY
+from dichotomies.calibrators.binary import BINARY, Segments
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.inference.scorers import MOST_LOG_ODDS
 from dichotomies.learners import GenericLearner, Wanted
-from dichotomies.learners.base import out_of_fold_scores
 from dichotomies.rows.folds import fold_of_rows, hold_out
 from dichotomies.structures import STRUCTURES
 from dichotomies.training.cross_fitting import CrossFit
@@ -286,22 +284,49 @@ def test_temperature_outside_keeps_the_prediction(digits):
     assert np.array_equal(tempered.predict(X_test), plain.predict(X_test))
 
 
-def test_cross_fitted_probabilities_are_of_models_that_had_not_seen_the_row(digits):
+@pytest.mark.parametrize("internal", [None, "platt", "isotonic"])
+def test_rows_are_scored_by_models_and_calibrators_that_have_not_seen_them(digits, internal):
     X, y = digits
     tree = STRUCTURES.create("class-balanced").grow(X, y, random_state=0)
-    plan = Plan(learner=GenericLearner(NB), internal_calibration=BINARY.create("platt"))
-    folds = fold_of_rows(y, 3, np.random.RandomState(0))
+    calibrator = internal and BINARY.create(internal)
+    plan = Plan(learner=GenericLearner(NB), internal_calibration=calibrator)
+    folds = fold_of_rows(y, 4, np.random.RandomState(0))  # the fourth shares its calibrators with the first
     task = in_folds(node_task(tree, X, y), folds)
-    wanted = Wanted.MEMBERS | Wanted.SCORES
-    crossed = CrossFit.fit(plan, task, wanted, Context(np.random.RandomState(0)))
-    row = 7
-    before = crossed.fold_scorer(folds[row]).log_odds(X[[row]])
-    flipped = y.copy()
-    flipped[row] = (y[row] + 5) % 10  # the label of a row must not matter to its own probabilities
-    other_task = in_folds(node_task(tree, X, flipped), folds)
-    scores = out_of_fold_scores(other_task, crossed.fitted.members)
-    other = CrossFit(plan, other_task, replace(crossed.fitted, scores=scores))
-    assert_allclose(other.fold_scorer(folds[row]).log_odds(X[[row]]), before, rtol=1e-9)
+    everything = Wanted.MEMBERS | Wanted.SCORES | Wanted.FULL
+    crossed = CrossFit.fit(plan, task, everything, Context(np.random.RandomState(0)))
+    pairs = task.own_pairs()
+    bound = MOST_LOG_ODDS if internal else np.inf
+    scores = crossed.fitted.scores.clip(-bound, bound)
+    expected = crossed.final_scorer().log_odds(X)  # new to all nodes but those on the path of the class
+    for fold in range(4):
+        answers = crossed.fitted.members[fold].log_odds(X).clip(-bound, bound)
+        for k in range(tree.n_nodes):
+            span = slice(pairs.offsets[k], pairs.offsets[k + 1])
+            rows, is_left = pairs.rows[span], pairs.is_left[span]
+            mine = rows[folds[rows] == fold]
+            answer = answers[mine, k]
+            if internal:
+                others = folds[rows] % 3 != fold % 3
+                node = Segments(scores[span][others], is_left[others], [0, others.sum()])
+                answer = calibrator.fit_segments(node).apply_pairs(answer, np.zeros(len(mine), dtype=int))
+            expected[mine, k] = answer
+    some = np.random.RandomState(0).permutation(len(X))[:500]
+    assert_allclose(crossed.unseen_scorer().log_odds(some), expected[some], rtol=1e-9)
+
+
+def test_a_side_that_a_fold_lacks_is_scored_by_the_sizes_of_the_sides(rng):
+    X, y = rng.normal(size=(21, 2)), np.array([0] * 10 + [1] * 10 + [2])
+    tree = STRUCTURES.create("random").grow(X, y, random_state=0)
+    folds = fold_of_rows(y, 3, rng)
+    plan, task = Plan(learner=GenericLearner(NB)), in_folds(node_task(tree, X, y), folds)
+    crossed = CrossFit.fit(plan, task, Wanted.SCORES | Wanted.FULL, Context(np.random.RandomState(0)))
+    leaf = tree.leaf_position
+    node = int(np.flatnonzero((tree.left == ~leaf[2]) | (tree.right == ~leaf[2]))[0])
+    is_left = leaf[2] < tree.split[node]
+    inside = (tree.start[node] <= leaf[y]) & (leaf[y] < tree.stop[node])
+    others = np.count_nonzero(inside & (folds != folds[20]))
+    expected = np.log(1 / (others + 1)) * (1 if is_left else -1)
+    assert crossed.unseen_scorer().log_odds(np.array([20]))[0, node] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("bad", [0, 1, 1.0, 0.0, -0.1, "half", True, None])

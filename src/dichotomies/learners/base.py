@@ -20,6 +20,7 @@ from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies.persistence import CATALOGUE, Parameters, savable
 from dichotomies.persistence.checks import Part, Such
 from dichotomies.rows import NodeTask
+from dichotomies.rows.folds import Folds
 
 #: Estimators that would convert X to single precision themselves, again at every node; by name, because
 #: importing them takes a tenth of a second.
@@ -113,6 +114,9 @@ class Learner(ABC):
 
     #: True if training takes microseconds per row and node, so that comparing several trees is cheap.
     is_quick = False
+
+    #: Folds of cross-fitting where the user names no number.
+    folds = Folds(3, of_many=2)
 
     def __init_subclass__(cls) -> None:
         for kind in cls.__dict__.get("trains", {}).values():  # those inherited are declared already

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,24 +16,36 @@ if TYPE_CHECKING:
 
 _ROWS_AT_A_TIME = 4_096
 
-#: Rows up to which there are more folds: training is quick, and models of the folds are closer to the final.
-_FEW_ROWS, _FOLDS, _FOLDS_OF_FEW = 1_000, 3, 5
-#: Rows of a class from which two folds do for learners that are not quick: half of the rows are many.
-_MANY_OF_A_CLASS, _FOLDS_OF_SLOW = 20, 2
+
+class Folds(NamedTuple):
+    """Numbers of folds of a learner: the more, the closer are their models to the final one.
+
+    Attributes
+    ----------
+    number : int
+    of_many : int
+        With many rows of a class, of which a part is nearly as good as all.
+    many : int
+        Mean number of rows of a class that are many.
+    """
+
+    number: int
+    of_many: int
+    many: int = 20
 
 
-def fold_count(n_rows: int, n_classes: int, *, is_quick: bool) -> int:
-    """Number of folds for so many rows: 3, or 5 of at most 1,000 rows that are trained on quickly.
+#: Folds that calibrators are fitted on; each is some folds of the models.
+CALIBRATION_FOLDS = 3
 
-    Learners that are not quick have 2 folds of 20 rows of a class or more, on average.
+
+def fold_count(n_rows: int, n_classes: int, folds: Folds) -> int:
+    """Number of folds for so many rows.
 
     There are no more folds than rows of a class on average: models of the folds would miss a row of some
     classes only, those of the rows that they are to score.
     """
-    folds = _FOLDS_OF_FEW if n_rows <= _FEW_ROWS and is_quick else _FOLDS
-    if not is_quick and n_rows >= _MANY_OF_A_CLASS * n_classes:
-        folds = _FOLDS_OF_SLOW
-    return max(2, min(folds, n_rows // n_classes))
+    rows_per_class = n_rows // n_classes
+    return max(2, min(folds.number if rows_per_class < folds.many else folds.of_many, rows_per_class))
 
 
 def fold_of_rows(codes: IntArray, cv: Any, rng: Any, first: int = 0) -> IntArray:
@@ -71,6 +83,11 @@ def fold_of_rows(codes: IntArray, cv: Any, rng: Any, first: int = 0) -> IntArray
     if covered != len(codes) or (fold < 0).any():
         raise ValueError("The test parts of cv must hold every row exactly once.")
     return fold
+
+
+def calibration_fold(fold: IntArray) -> IntArray:
+    """Fold of calibrators for each fold of models: at most three, so that few calibrators are fitted."""
+    return fold % CALIBRATION_FOLDS
 
 
 def hold_out(codes: IntArray, share: float, rng: Any) -> BoolArray:

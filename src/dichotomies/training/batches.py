@@ -146,7 +146,7 @@ class SpilledTraining:
         if plan.member_calibration is None:
             return Trained(*fit_filed(plan, model, given(plan), self._parts(held), self.spilled.folder))
         rows = self.spilled.rows(np.arange(len(held)), held)
-        unseen = [Unseen(np.arange(len(rows)), model, rows.X)]
+        unseen = Unseen(np.arange(len(rows)), model, rows.X)
         return Trained(*settled(plan, fit_external(plan, model, rows, unseen), given(plan), len(rows)))
 
     def _parts(self, held: Sequence[IntArray]) -> Iterator[Rows]:

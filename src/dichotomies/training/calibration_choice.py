@@ -17,9 +17,9 @@ from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.calibrators.multiclass.auto import AutoCalibration
 from dichotomies.calibrators.multiclass.base import HeldOut
 from dichotomies.inference.fitted import FittedForest
-from dichotomies.inference.scorers import GivenScores
-from dichotomies.rows.folds import stratified
-from dichotomies.training.external import NONE, Calibration, Unseen, name_of, out_of_fold_log_proba
+from dichotomies.inference.scorers import JoinedScorer
+from dichotomies.rows.folds import calibration_fold, stratified
+from dichotomies.training.external import NONE, Calibration, Unseen, name_of
 from dichotomies.training.memory import most_calibration_rows
 
 if TYPE_CHECKING:
@@ -63,15 +63,12 @@ class Chosen(NamedTuple):
 
     Attributes
     ----------
-    unseen : list of Unseen
-        All rows with the log-odds of models that have not seen them; empty if it was chosen on a sample.
     external : MulticlassCalibrator or None
-        The chosen one, fitted to those rows.
+        The chosen one, fitted to all rows; None if it was chosen on a sample.
     """
 
     plan: Plan
     calibration: Calibration
-    unseen: list[Unseen]
     external: MulticlassCalibrator | None
 
 
@@ -93,20 +90,20 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
     rows : Rows
         All rows, in folds.
     crossed : sequence of CrossFit
-        The nodes of all trees, with members and out-of-fold scores.
+        The nodes of all trees, with out-of-fold scores.
     """
     most = max(_MOST_PAIRS // forest.n_classes, _FEWEST_ROWS)
     most = min(most, most_calibration_rows(plan, forest, rows))
     sample = stratified(rows.codes, np.arange(len(rows)), most, rng)
-    scores = _RawScores(plan, forest, rows, crossed, sample)
     inside, outside = _candidates(plan, rows)
     few_rows = len(rows) < _FEW_ROWS * rows.n_classes
-    comparison = _Comparison(rows.take(scores.order), few_rows=few_rows)
+    comparison = _Comparison(rows.take(sample), few_rows=few_rows)
     screening = _Screening.of(inside, crossed)
     compared = inside if few_rows else screening.finalists(inside)
-    unseen = {name: scores.unseen(screening.fold_maps.get(name)) for name in compared}
-    for name, each in unseen.items():
-        comparison.add(name, out_of_fold_log_proba(plan, each))
+    for name in compared:
+        planned = [each.planned(replace(plan, internal_calibration=inside[name])) for each in crossed]
+        unseen = unseen_by(planned, forest, plan.pooling, sample, screening.fold_maps.get(name))
+        comparison.add(name, unseen.log_proba(plan.n_jobs))
         for external in filter(None, outside.values()):
             comparison.calibrate(name, external)
     best = comparison.best(outside)
@@ -114,11 +111,33 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
     nll = comparison.nll(outside)
     if len(forest.trees) == 1 and NONE in outside:
         weight = max(float(rows.class_weight.sum()), np.finfo(float).tiny)
-        nll |= {(name, NONE): each / weight for name, each in screening.nll.items() if name not in unseen}
+        nll |= {(name, NONE): each / weight for name, each in screening.nll.items() if name not in compared}
     calibration = Calibration(*best, nll, len(sample))
     if len(sample) < len(rows):
-        return Chosen(chosen, calibration, [], None)
-    return Chosen(chosen, calibration, unseen[best[0]], comparison.fitted.get(best))
+        return Chosen(chosen, calibration, None)
+    return Chosen(chosen, calibration, comparison.fitted.get(best))
+
+
+def unseen_by(
+    crossed: Sequence[CrossFit],
+    forest: Forest,
+    pooling: str,
+    sample: IntArray,
+    fold_maps: Sequence[Sequence[ScoreMaps]] | None = None,
+) -> Unseen:
+    """Rows of a sample, and the forest that scores them as new ones.
+
+    Parameters
+    ----------
+    crossed : sequence of CrossFit
+        The nodes of each tree.
+    fold_maps : sequence, optional
+        For each of them the maps of each fold, where they are at hand.
+    """
+    maps = [None] * len(crossed) if fold_maps is None else fold_maps
+    parts = [each.unseen_scorer(mine) for each, mine in zip(crossed, maps, strict=True)]
+    scorer = parts[0] if len(parts) == 1 else JoinedScorer(parts, [each.task.n_nodes for each in crossed])
+    return Unseen(sample, FittedForest(forest, scorer, pooling), sample)
 
 
 class _Screening(NamedTuple):
@@ -189,7 +208,9 @@ class _Comparison:
                 self._found[pair] = self._found[internal, NONE]
                 return
             self.fitted[pair] = clone(external)
-            self._found[pair] = self.fitted[pair].fit_held_out(log_proba, rows.codes, rows.fold, rows.weight)
+            self._found[pair] = self.fitted[pair].fit_held_out(
+                log_proba, rows.codes, calibration_fold(rows.fold), rows.weight
+            )
 
     def nll(self, outside: Iterable[str]) -> dict[tuple[str, str], float]:
         """NLL of each pair with one of the candidates outside."""
@@ -251,34 +272,6 @@ class _Comparison:
 
     def _mean(self, loss: FloatArray) -> float:
         return float(self._weight @ loss) / max(float(self._weight.sum()), np.finfo(float).tiny)
-
-
-class _RawScores:
-    """Log-odds at all nodes of sampled rows, by models that have not seen them, before any calibration."""
-
-    def __init__(
-        self, plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], sample: IntArray
-    ) -> None:
-        assert rows.fold is not None
-        self._crossed = crossed
-        self._model = FittedForest(forest, GivenScores(), plan.pooling)
-        self._rows = [sample[rows.fold[sample] == f] for f in range(rows.n_folds)]
-        self._log_odds = [
-            [each.fitted.members[f].log_odds(rows.features_of(mine)) for each in crossed]
-            for f, mine in enumerate(self._rows)
-        ]
-        self.order: IntArray = np.concatenate(self._rows)
-
-    def unseen(self, fold_maps: Sequence[Sequence[ScoreMaps]] | None) -> list[Unseen]:
-        """The rows of each fold, with log-odds that are calibrated without the fold."""
-        return [Unseen(mine, self._model, self._mapped(f, fold_maps)) for f, mine in enumerate(self._rows)]
-
-    def _mapped(self, fold: int, fold_maps: Sequence[Sequence[ScoreMaps]] | None) -> FloatArray:
-        parts = self._log_odds[fold]
-        if fold_maps is not None:
-            each_tree = zip(self._crossed, parts, fold_maps, strict=True)
-            parts = [each.mapped(part, maps[fold]) for each, part, maps in each_tree]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 def _candidates(

@@ -1,9 +1,13 @@
-"""`CrossFit`: nodes trained on folds, their out-of-fold scores, and the calibrated nodes made of them."""
+"""`CrossFit`: nodes trained on folds, their out-of-fold scores, and the calibrated nodes made of them.
+
+A node is trained on the rows of its own classes only, so that all other rows are new to the final model
+there. Only at its own nodes, those on the path of its class, does a row need models of the other folds.
+"""
 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,18 +15,20 @@ import numpy as np
 
 from dichotomies.calibrators.binary import ScoreMaps, cross_fitted_nll, segment_nll
 from dichotomies.calibrators.binary.temperature import BinaryTemperature
-from dichotomies.inference.scorers import MOST_LOG_ODDS, AveragedScorer, CalibratedScorer, GivenScores
+from dichotomies.inference.scorers import MOST_LOG_ODDS, AveragedScorer, CalibratedScorer
 from dichotomies.learners import Wanted
 from dichotomies.rows import Segments
+from dichotomies.rows.folds import CALIBRATION_FOLDS, calibration_fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dichotomies._common.parallel import Context
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
     from dichotomies.calibrators.binary import BinaryCalibrator
     from dichotomies.learners import CrossFitted, NodeScorer, Scorer
     from dichotomies.rows import NodeTask
+    from dichotomies.rows.rows import OwnPairs
     from dichotomies.training.plan import Plan
 
 
@@ -47,7 +53,7 @@ class CrossFit:
         Parameters
         ----------
         wanted : Wanted
-            Results that will be used: at least those of `wanted_by`; for `fold_scorer` also `Wanted.MEMBERS`.
+            Results that will be used: at least those of `wanted_by`, and `SCORES` for `unseen_scorer`.
         """
         return cls(plan, task, plan.learner.cross_fit(task, wanted, context))
 
@@ -56,6 +62,11 @@ class CrossFit:
         other = copy(self)
         object.__setattr__(other, "plan", plan)
         return other
+
+    @cached_property
+    def _pairs(self) -> OwnPairs:
+        """The nodes with their own rows."""
+        return self.task.own_pairs()
 
     @cached_property
     def out_of_fold(self) -> Segments:
@@ -77,7 +88,12 @@ class CrossFit:
     def _fold(self) -> IntArray:
         """Fold of each row in `out_of_fold`."""
         assert self.task.rows.fold is not None
-        return self.task.rows.fold[self.task.own_pairs().rows]
+        return self.task.rows.fold[self._pairs.rows]
+
+    @cached_property
+    def _calibration_fold(self) -> IntArray:
+        """Fold of calibrators of each row in `out_of_fold`."""
+        return calibration_fold(self._fold)
 
     @property
     def _bound(self) -> float:
@@ -90,21 +106,54 @@ class CrossFit:
         Either one model trained on all rows, its calibrators fitted on the pooled out-of-fold scores; or
         (`average_folds`) the models of the folds, each with calibrators of its own, averaged at every node.
         """
-        if self.plan.internal_calibration is not None and self.plan.average_folds:
-            return AveragedScorer(
-                [self._calibrated(member, self._fold == f) for f, member in enumerate(self.fitted.members)]
-            )
-        assert self.fitted.full is not None
-        return self._calibrated(self.fitted.full)
+        scorers = self._final_scorers()
+        return scorers[0] if len(scorers) == 1 else AveragedScorer(scorers)
 
-    def fold_scorer(self, fold: int) -> Scorer:
-        """Nodes which, with their calibrators, were fitted without the rows of a fold."""
-        return self._calibrated(self.fitted.members[fold], self._fold != fold)
+    def _final_scorers(self) -> list[Scorer]:
+        """The nodes of the one model, or of the model of each fold."""
+        if self.plan.internal_calibration is not None and self.plan.average_folds:
+            return [self._calibrated(member, self._fold == f) for f, member in enumerate(self.fitted.members)]
+        assert self.fitted.full is not None
+        return [self._calibrated(self.fitted.full)]
+
+    def unseen_scorer(self, fold_maps: Sequence[ScoreMaps] | None = None) -> UnseenScorer:
+        """Nodes that score the task's rows as if they were new, calibrators included.
+
+        Parameters
+        ----------
+        fold_maps : sequence of ScoreMaps, optional
+            `fold_maps` of the planned calibrator, where they are at hand.
+        """
+        scores, calibrator = self._completed_scores, self.plan.internal_calibration
+        if calibrator is not None:
+            segments = replace(self.out_of_fold, scores=np.clip(scores, -self._bound, self._bound))
+            for f, maps in enumerate(self.fold_maps(calibrator) if fold_maps is None else fold_maps):
+                mine = self._calibration_fold == f
+                scores[mine] = maps.apply_segments(segments.take(mine))
+        return UnseenScorer(self.task, self._final_scorers(), scores)
+
+    @property
+    def _completed_scores(self) -> FloatArray:
+        """Out-of-fold scores, with the smoothed log-odds of a node's sides where the model lacked one."""
+        assert self.fitted.scores is not None
+        scores, missing = self.fitted.scores.copy(), np.flatnonzero(~self._is_known)
+        if len(missing):
+            n_folds, pairs = self.task.rows.n_folds, self._pairs
+            node = np.repeat(np.arange(self.task.n_nodes), self.task.node_size)
+            group, is_left = node * n_folds + self._fold, pairs.is_left
+            weight = np.ones(len(node)) if self.out_of_fold.weights is None else self.out_of_fold.weights
+            left, right = (
+                np.bincount(group, weight * side, self.task.n_nodes * n_folds).reshape(-1, n_folds)
+                for side in (is_left, ~is_left)
+            )
+            left, right = (side.sum(axis=1, keepdims=True) - side for side in (left, right))
+            scores[missing] = np.log((left + 1) / (right + 1))[node[missing], self._fold[missing]]
+        return scores
 
     def fold_maps(self, calibrator: BinaryCalibrator) -> list[ScoreMaps]:
-        """Maps of each fold's rows, fitted without them."""
-        segments, fold = self._known, self._fold[self._is_known]
-        maps = calibrator.fit_without(segments, fold, self.task.rows.n_folds)
+        """Maps fitted without each calibration fold."""
+        segments, fold = self._known, self._calibration_fold[self._is_known]
+        maps = calibrator.fit_without(segments, fold, min(self.task.rows.n_folds, CALIBRATION_FOLDS))
         return [self._completed(each, calibrator, segments.take(fold != f)) for f, each in enumerate(maps)]
 
     def nll_with(self, fold_maps: Sequence[ScoreMaps]) -> float:
@@ -114,16 +163,12 @@ class CrossFit:
         """
         known = self._is_known
         missing = float(self.out_of_fold.row_weights[~known].sum() * np.log(2))
-        parts = [self.out_of_fold.take(known & (self._fold == f)) for f in range(len(fold_maps))]
+        parts = [self.out_of_fold.take(known & (self._calibration_fold == f)) for f in range(len(fold_maps))]
         nll = (
             segment_nll(maps.apply_segments(part), part).sum()
             for maps, part in zip(fold_maps, parts, strict=True)
         )
         return float(sum(nll)) + missing
-
-    def mapped(self, log_odds: FloatArray, maps: ScoreMaps) -> FloatArray:
-        """Log-odds by a member, calibrated by maps of its fold."""
-        return CalibratedScorer(GivenScores(), maps, self._bound).log_odds(log_odds)
 
     def _calibrated(self, scorer: NodeScorer, kept: BoolArray | None = None) -> Scorer:
         calibrator = self.plan.internal_calibration
@@ -168,14 +213,63 @@ class CrossFit:
         return np.isin(self.task.depth, list(wanted))
 
 
+@dataclass(frozen=True, eq=False)
+class UnseenScorer:
+    """Log-odds of training rows at all nodes, by models and calibrators that have not seen the row.
+
+    It takes row numbers in place of features.
+
+    Attributes
+    ----------
+    task : NodeTask
+    final : sequence of Scorer
+        The nodes to predict with, of one model or of one for each fold: they have not seen the rows of
+        classes that are not theirs.
+    own : (n_pairs,)
+        Scores of every node's own rows, out of fold.
+    """
+
+    task: NodeTask
+    final: Sequence[Scorer]
+    own: FloatArray
+
+    def log_odds(self, rows: IntArray) -> FloatArray:
+        """Log-odds of going left for rows with these numbers, (n_rows, n_nodes)."""
+        task, out = self.task, np.empty((len(rows), self.task.n_nodes))
+        for f, scorer in enumerate(self.final):
+            mine = slice(None) if task.rows.fold is None else task.rows.fold[rows] % len(self.final) == f
+            out[mine] = scorer.log_odds(task.rows.features_of(rows[mine]))
+        leaf = task.leaf_of_row[rows][:, None]
+        row, node = np.nonzero((task.start <= leaf) & (leaf < task.stop))
+        out[row, node] = self.own[self._first_pair[node] + self._place[rows][row]]
+        return out
+
+    def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Log-odds of going left for the row with number ``X[rows[i]]`` at node ``nodes[i]``."""
+        return self.log_odds(X)[rows, nodes]
+
+    @cached_property
+    def _place(self) -> IntArray:
+        """Place of each row in the order of leaves."""
+        place = np.empty(len(self.task.rows), dtype=np.intp)
+        place[self.task.row_order] = np.arange(len(place))
+        return place
+
+    @cached_property
+    def _first_pair(self) -> IntArray:
+        """Number of each node's first pair, less the place of its first row."""
+        size = self.task.node_size
+        return np.cumsum(size) - size - self.task.leaf_offset[self.task.start]
+
+
 def wanted_by(plan: Plan) -> Wanted:
     """Results of cross-fitting that the plan needs, or the choice of its calibration."""
-    if plan.chooses:
-        return Wanted.SCORES | Wanted.MEMBERS | Wanted.FULL
-    wanted = Wanted.MEMBERS if plan.calibrates_outside or plan.prediction_sets else Wanted(0)
     if plan.internal_calibration is None:
-        return wanted | Wanted.FULL
-    return wanted | Wanted.SCORES | (Wanted.MEMBERS if plan.average_folds else Wanted.FULL)
+        is_scored = plan.calibrates_outside or plan.prediction_sets
+        return Wanted.FULL | (Wanted.SCORES if is_scored else Wanted(0))
+    if not plan.average_folds:
+        return Wanted.SCORES | Wanted.FULL
+    return Wanted.SCORES | Wanted.MEMBERS | (Wanted.FULL if plan.chooses else Wanted(0))
 
 
 def largest_gains(calibrator: BinaryCalibrator, segments: Segments, share: float) -> BoolArray:

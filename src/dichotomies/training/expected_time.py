@@ -28,7 +28,7 @@ def after(choice: LearnerChoice, plan: Plan, rows: Rows) -> dict[str, float]:
     """Seconds of training, from those that the chosen learner took in its trial."""
     if not choice.n_rows:
         return {}
-    trained = (1 + _n_folds(plan, rows)) / JUDGING_FOLDS * plan.n_estimators
+    trained = (1 + _n_folds(plan, rows)) / (1 + JUDGING_FOLDS) * plan.n_estimators
     return {TRAINING: choice.seconds * len(rows) / choice.n_rows * trained}
 
 
@@ -36,5 +36,5 @@ def _n_folds(plan: Plan, rows: Rows) -> int:
     if not plan.uses_folds:
         return 0
     if plan.cv == "auto":
-        return fold_count(len(rows), rows.n_classes, is_quick=plan.learner.is_quick)
+        return fold_count(len(rows), rows.n_classes, plan.learner.folds)
     return plan.cv if isinstance(plan.cv, int) else 5

@@ -16,12 +16,10 @@ from dichotomies.calibrators.multiclass.auto import AutoCalibration
 from dichotomies.inference.pooling import POOLINGS
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Such
-from dichotomies.rows.folds import fold_of_rows, stratified
+from dichotomies.rows.folds import CALIBRATION_FOLDS, fold_of_rows, stratified
 from dichotomies.training.memory import most_calibration_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
     from dichotomies.inference.fitted import FittedForest
@@ -33,8 +31,6 @@ NONE = "none"
 
 #: Class log-probabilities kept for fitting external calibrators; beyond this, a sample of the rows.
 _CALIBRATION_BYTES = 2**30
-#: Folds of the rows that calibrators are fitted on, where one is fitted behind another.
-CALIBRATION_FOLDS = 3
 
 
 @savable(
@@ -100,11 +96,33 @@ class Start(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """Row numbers, a model without external calibration that was not trained on them, and what it reads."""
+    """Rows, and a model that scores them as new ones.
+
+    Attributes
+    ----------
+    rows : (n_unseen,)
+        Row numbers.
+    model : FittedForest
+        Without external calibration.
+    features : (n_unseen, n_features) or (n_unseen,)
+        What the model reads: features, or row numbers, see `UnseenScorer`.
+    """
 
     rows: IntArray
     model: FittedForest
     features: Matrix
+
+    def log_proba(self, n_jobs: int | None) -> FloatArray:
+        """Class log-probabilities in single precision, (n_unseen, n_classes)."""
+        return self.model.predict_log_proba(self.features, n_jobs, np.float32)
+
+    def log_proba_by_tree(self, n_jobs: int | None) -> FloatArray:
+        """Class log-probabilities by each tree in single precision, (n_trees, n_unseen, n_classes)."""
+        return self.model.log_proba_by_tree(self.features, n_jobs)
+
+    def log_odds(self) -> FloatArray:
+        """Log-odds at the different nodes of all trees, (n_unseen, n_nodes)."""
+        return self.model.scorer.log_odds(self.features)
 
 
 def calibration_sample(plan: Plan, forest: Forest, rows: Rows, among: IntArray, rng: Any) -> IntArray:
@@ -116,17 +134,11 @@ def calibration_sample(plan: Plan, forest: Forest, rows: Rows, among: IntArray, 
     return stratified(rows.codes, among, most, rng)
 
 
-def out_of_fold_log_proba(plan: Plan, unseen: Sequence[Unseen]) -> FloatArray:
-    """Class log-probabilities in single precision, part after part, (n_rows, n_classes)."""
-    parts = [each.model.predict_log_proba(each.features, plan.n_jobs, np.float32) for each in unseen]
-    return np.concatenate(parts)
-
-
 def fit_external(
     plan: Plan,
     fitted: FittedForest,
     rows: Rows,
-    unseen: Sequence[Unseen],
+    unseen: Unseen,
     before: FittedForest | None = None,
 ) -> FittedForest:
     """Add calibrators of the trees, of the pool, or both, to a model without them.
@@ -136,19 +148,15 @@ def fit_external(
     before : FittedForest, optional
         Model that `fitted` is an update of; its calibrators are started from.
     """
-    if not plan.calibrates_outside:
-        return fitted
-    sample = rows.take(np.concatenate([each.rows for each in unseen]))
+    sample = rows.take(unseen.rows)
     external, members = (None, []) if before is None else _starts(before, rows.classes)
     if plan.member_calibration is None:
         assert plan.external_calibration is not None
-        log_proba = out_of_fold_log_proba(plan, unseen)
+        log_proba = unseen.log_proba(plan.n_jobs)
         return replace(
             fitted, external=fit_calibrator(plan.external_calibration, sample, log_proba, external)
         )
-    by_tree = np.concatenate(
-        [each.model.log_proba_by_tree(each.features, plan.n_jobs) for each in unseen], axis=1
-    )
+    by_tree = unseen.log_proba_by_tree(plan.n_jobs)
     fitted = replace(
         fitted,
         members=[

@@ -33,11 +33,11 @@ def calibrated_nll(plan: Plan, task: NodeTask, external: MulticlassCalibrator, s
     Internal calibration is the planned one; where it is still to be chosen, the better of Platt scaling and
     none. `external` stands for external calibration, if any is planned.
     """
-    wanted = Wanted.SCORES | Wanted.MEMBERS
+    wanted = Wanted.SCORES | Wanted.FULL
     crossed = CrossFit.fit(plan, task, wanted, Context(np.random.RandomState(seed), plan.n_jobs))
     planned = plan.internal_calibration
     ways = [None, PlattScaling()] if isinstance(planned, Auto) else [planned]
-    each_way = [replace(crossed, plan=replace(plan, internal_calibration=each)) for each in ways]
+    each_way = [crossed.planned(replace(plan, internal_calibration=each)) for each in ways]
     return min(_nll(each, external) for each in each_way)
 
 
@@ -48,11 +48,8 @@ def _nll(crossed: CrossFit, external: MulticlassCalibrator) -> float:
     parameters as it has, it gains for everything that is compared.
     """
     plan, rows, forest = crossed.plan, crossed.task.rows, Forest.of([crossed.task.tree])
-    log_proba = np.empty((len(rows), rows.n_classes))
-    for f in range(rows.n_folds):
-        mine = np.flatnonzero(rows.fold == f)
-        model = FittedForest(forest, crossed.fold_scorer(f))
-        log_proba[mine] = model.predict_log_proba(rows.features_of(mine), plan.n_jobs)
+    model = FittedForest(forest, crossed.unseen_scorer())
+    log_proba = model.predict_log_proba(np.arange(len(rows)), plan.n_jobs)
     if plan.external_calibration is not None:
         fitted = clone(external).fit(log_proba, rows.codes, sample_weight=rows.weight)
         log_proba = fitted.predict_log_proba(log_proba)

@@ -15,8 +15,6 @@ from dichotomies.rows import Rows
 from dichotomies.rows.folds import hold_out
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.training.external import Unseen
     from dichotomies.training.plan import Plan
@@ -50,8 +48,8 @@ class KeptRows:
     sample : (n_sample,)
         Row numbers that have scores.
     log_odds : (n_sample, n_nodes)
-        Of the forest's different nodes, with internal calibration, by models that were trained and calibrated
-        without the fold of the row. Empty if nothing is to be fitted to them.
+        Of the forest's different nodes, with internal calibration, by models that have not seen the row, see
+        `UnseenScorer`. Empty if nothing is to be fitted to them.
     n_seen : int
         Number of rows that these are a sample of.
     """
@@ -152,12 +150,11 @@ def counted_once(rows: Rows, n_seen: int) -> Rows:
     return rows.reweighted(rows.weight * (len(rows) / n_seen))
 
 
-def unseen_scores(unseen: Sequence[Unseen], n_nodes: int) -> tuple[IntArray, FloatArray]:
+def unseen_scores(unseen: Unseen | None, n_nodes: int) -> tuple[IntArray, FloatArray]:
     """Row numbers, and the log-odds of their nodes by models that have not seen them."""
-    if not unseen:
+    if unseen is None:
         return np.empty(0, dtype=np.intp), np.empty((0, n_nodes), dtype=np.float32)
-    parts = [each.model.scorer.log_odds(each.features).astype(np.float32) for each in unseen]
-    return np.concatenate([each.rows for each in unseen]), np.concatenate(parts)
+    return unseen.rows, unseen.log_odds().astype(np.float32)
 
 
 def _sample(codes: IntArray, most: int, rng: Any) -> IntArray:

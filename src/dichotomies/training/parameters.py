@@ -150,9 +150,10 @@ class TreeParameters:
     cv: Any = parameter(
         "auto",
         '"auto", int, splitter or iterable of (train, test)',
-        """Folds of internal calibration and of "cross-fit", the same for all trees. "auto" is 3, or 5 of at
-        most 1,000 rows with a fast learner, and no more than a class has rows on average. Classes with fewer
-        rows than folds are allowed.""",
+        """Folds of internal calibration and of "cross-fit", the same for all trees. "auto" is 10 with
+        naive Bayes, 5 with logistic regression and 3 with other learners, or 3 and 2 if classes have 20 rows
+        on average, and no more than a class has rows on average. Classes with fewer rows than folds are
+        allowed.""",
         Option("cv", "Folds of internal calibration.", "N", int, least=2),
     )
     average_folds: bool = parameter(

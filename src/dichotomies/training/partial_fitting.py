@@ -173,7 +173,7 @@ def _kept(plan: Plan, rows: Rows, before: KeptRows | None, context: Context) -> 
     """A sample of the rows before, which are the first, and of new ones."""
     plan = replace(plan, keep_rows=plan.keep_rows or _ROWS_TO_CALIBRATE_ON)
     seen = {} if before is None else {"n_old": len(before), "n_seen": before.n_seen}
-    return KeptRows.of(plan, rows, unseen_scores([], 0), context.rng, **seen)
+    return KeptRows.of(plan, rows, unseen_scores(None, 0), context.rng, **seen)
 
 
 def unlearn(
@@ -219,7 +219,7 @@ def _in_folds(plan: Plan, before: Learned | None, new: Rows, context: Context) -
         return new
     if before is not None:
         return new.in_folds(before.statistics.n_folds, context.rng, first=before.kept.n_seen)
-    cv = fold_count(len(new), new.n_classes, is_quick=True) if plan.cv == "auto" else plan.cv
+    cv = fold_count(len(new), new.n_classes, NaiveBayesLearner.folds) if plan.cv == "auto" else plan.cv
     return replace(new, fold=fold_of_rows(new.codes, cv, context.rng))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -14,31 +13,27 @@ from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.sets import evaluated
 from dichotomies.rows import Rows
-from dichotomies.rows.folds import fold_of_rows
+from dichotomies.rows.folds import CALIBRATION_FOLDS, calibration_fold, fold_of_rows
 from dichotomies.training.external import (
-    CALIBRATION_FOLDS,
     Unseen,
     fit_calibrator,
-    out_of_fold_log_proba,
     pooled_out_of_fold,
 )
 from dichotomies.training.plan import Plan
 
 
-def conformal_scores(
-    plan: Plan, fitted: FittedForest, rows: Rows, unseen: Sequence[Unseen]
-) -> ConformalRows | None:
+def conformal_scores(plan: Plan, fitted: FittedForest, rows: Rows, unseen: Unseen) -> ConformalRows | None:
     """Evaluate all rows by models that have not seen them; None if there is no row.
 
     External calibrators are fitted anew without the fold of the row.
     """
-    sample = rows.take(np.concatenate([each.rows for each in unseen])) if unseen else None
-    if sample is None or not len(sample):
+    sample = rows.take(unseen.rows)
+    if not len(sample):
         return None
-    if len(unseen) > 1:
-        fold = np.repeat(np.arange(len(unseen)), [len(each.rows) for each in unseen])
-    else:
+    if sample.fold is None:
         fold = fold_of_rows(sample.codes, CALIBRATION_FOLDS, np.random.RandomState(0))
+    else:
+        fold = calibration_fold(sample.fold)
     log_proba = _calibrated(fitted, sample, fold, _uncalibrated(plan, sample, unseen))
     groups = plan.prediction_sets if plan.prediction_sets > 1 else None
     parts = [
@@ -48,12 +43,12 @@ def conformal_scores(
     return ConformalRows.joined(parts)
 
 
-def _uncalibrated(plan: Plan, sample: Rows, unseen: Sequence[Unseen]) -> FloatArray:
+def _uncalibrated(plan: Plan, sample: Rows, unseen: Unseen) -> FloatArray:
     """Log-probabilities before the external calibrator (n_rows, n_classes)."""
     if plan.member_calibration is None:
-        return out_of_fold_log_proba(plan, unseen)
-    by_tree = [each.model.log_proba_by_tree(each.features, plan.n_jobs) for each in unseen]
-    return pooled_out_of_fold(plan.member_calibration, plan.pooling, sample, np.concatenate(by_tree, axis=1))
+        return unseen.log_proba(plan.n_jobs)
+    by_tree = unseen.log_proba_by_tree(plan.n_jobs)
+    return pooled_out_of_fold(plan.member_calibration, plan.pooling, sample, by_tree)
 
 
 def _calibrated(fitted: FittedForest, sample: Rows, fold: IntArray, log_proba: FloatArray) -> FloatArray:

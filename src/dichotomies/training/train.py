@@ -19,7 +19,7 @@ from dichotomies.learners import Scorer
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import fold_count, fold_of_rows, hold_out
 from dichotomies.structures import GrowingTask, TreeJudge
-from dichotomies.training.calibration_choice import choose
+from dichotomies.training.calibration_choice import choose, unseen_by
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import (
     Calibration,
@@ -77,7 +77,7 @@ def _with_some_features(rows: Rows, share: float, rng: Any) -> Rows:
 def train(plan: Plan, forest: Forest, rows: Rows, context: Context) -> Trained:
     """Train the nodes of one tree or several, and calibrate as planned, or as is best."""
     if plan.cv == "auto":
-        plan = replace(plan, cv=fold_count(len(rows), rows.n_classes, is_quick=plan.learner.is_quick))
+        plan = replace(plan, cv=fold_count(len(rows), rows.n_classes, plan.learner.folds))
     if plan.uses_folds and not isinstance(plan.cv, int):  # the user's folds number all rows
         rows = rows.in_folds(plan.cv, context.rng)
     if plan.max_memory is not None:
@@ -103,7 +103,7 @@ def _fit(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], cont
     """Train on all rows; calibrate on scores of models trained on the other folds."""
     if not plan.uses_folds:
         scorer = _joined(tasks, [plan.learner.fit(task, titled) for task, titled in _each(tasks, context)])
-        kept = _kept(plan, forest, rows, [], context.rng)
+        kept = _kept(plan, forest, rows, None, context.rng)
         return Trained(FittedForest(forest, scorer, plan.pooling), given(plan), kept=kept)
     tasks = _in_folds(plan, tasks, context.rng)
     rows = replace(rows, fold=tasks[0].rows.fold)
@@ -112,54 +112,38 @@ def _fit(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], cont
     for task in tasks:
         task.rows.forget()  # copies of the features, which only training needs
     context.stage(CALIBRATING)
-    calibration, unseen, external = given(plan), list[Unseen](), None
+    calibration, external = given(plan), None
     if plan.chooses:
-        plan, calibration, unseen, external = choose(plan, forest, rows, crossed, context.rng)
+        plan, calibration, external = choose(plan, forest, rows, crossed, context.rng)
         crossed = [each.planned(plan) for each in crossed]
     scorer = _joined(tasks, [each.final_scorer() for each in crossed])
     fitted = FittedForest(forest, scorer, plan.pooling)
-    if (plan.calibrates_outside or plan.prediction_sets) and not unseen:
-        unseen = _unseen(plan, forest, rows, tasks, crossed, context.rng)
-    if external is not None and plan.member_calibration is None:
+    if plan.member_calibration is None:
         fitted = replace(fitted, external=external)
-    else:
-        fitted = fit_external(plan, fitted, rows, unseen)
+    is_calibrated, unseen = fitted.external is not None or not plan.calibrates_outside, None
+    if plan.prediction_sets or not is_calibrated or (plan.calibrates_outside and plan.keep_rows):
+        sample = calibration_sample(plan, forest, rows, np.arange(len(rows)), context.rng)
+        unseen = unseen_by(crossed, forest, plan.pooling, sample)
+        if not is_calibrated:
+            fitted = fit_external(plan, fitted, rows, unseen)
     conformal = _conformal(plan, fitted, rows, unseen)
     return Trained(fitted, calibration, conformal, _kept(plan, forest, rows, unseen, context.rng))
 
 
-def _kept(plan: Plan, forest: Forest, rows: Rows, unseen: Sequence[Unseen], rng: Any) -> KeptRows | None:
+def _kept(plan: Plan, forest: Forest, rows: Rows, unseen: Unseen | None, rng: Any) -> KeptRows | None:
     """Rows to keep for updates, with their out-of-fold scores; None if none are planned."""
     if not plan.keep_rows:
         return None
     return KeptRows.of(plan, rows, unseen_scores(unseen, forest.n_different), rng)
 
 
-def _conformal(
-    plan: Plan, fitted: FittedForest, rows: Rows, unseen: Sequence[Unseen]
-) -> ConformalRows | None:
+def _conformal(plan: Plan, fitted: FittedForest, rows: Rows, unseen: Unseen | None) -> ConformalRows | None:
     """Scores for prediction sets, if they are planned."""
-    if not plan.prediction_sets:
+    if not plan.prediction_sets or unseen is None:
         return None
     from dichotomies.training.set_scores import conformal_scores  # takes long to import
 
     return conformal_scores(plan, fitted, rows, unseen)
-
-
-def _unseen(
-    plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], crossed: Sequence[CrossFit], rng: Any
-) -> list[Unseen]:
-    """The rows of each fold, with a model that was trained and calibrated on the others."""
-    assert rows.fold is not None
-    sample = calibration_sample(plan, forest, rows, np.arange(len(rows)), rng)
-    unseen = []
-    for f in range(rows.n_folds):
-        scorer, mine = (
-            _joined(tasks, [each.fold_scorer(f) for each in crossed]),
-            sample[rows.fold[sample] == f],
-        )
-        unseen.append(Unseen(mine, FittedForest(forest, scorer, plan.pooling), rows.features_of(mine)))
-    return unseen
 
 
 def _held_out(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], context: Context) -> Trained:
@@ -170,7 +154,7 @@ def _held_out(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask],
     tasks = _on(tasks, lambda sample: sample.take(kept))
     inner, calibration, *_ = _fit(inside, forest, rows.take(kept), tasks, context)
     sample = calibration_sample(plan, forest, rows, np.flatnonzero(held), context.rng)
-    unseen = [Unseen(sample, inner, rows.features_of(sample))]
+    unseen = Unseen(sample, inner, rows.features_of(sample))
     fitted = fit_external(plan, inner, rows, unseen)
     conformal = _conformal(plan, fitted, rows, unseen)
     return Trained(*settled(plan, fitted, calibration, len(sample)), conformal)

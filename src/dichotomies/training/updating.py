@@ -139,23 +139,26 @@ class Update:
         n_before = self.model.forest.n_different
         scorer = edited(self.model.scorer, n_before, found.source, sizes)
         model = FittedForest(found.forest, scorer, plan.pooling)
-        unseen = self._unseen(found, crossed) if plan.calibrates_outside or plan.prediction_sets else []
-        counted = counted_once(rows, self.n_seen + len(rows) - self.n_old)
-        model = fit_external(plan, model, counted, unseen, self.model)
-        conformal = conformal_scores(plan, model, counted, unseen) if plan.prediction_sets else None
+        unseen, conformal = None, None
+        if plan.calibrates_outside or plan.prediction_sets:
+            unseen = self._unseen(found, crossed)
+            counted = counted_once(rows, self.n_seen + len(rows) - self.n_old)
+            if plan.calibrates_outside:
+                model = fit_external(plan, model, counted, unseen, self.model)
+            if plan.prediction_sets:
+                conformal = conformal_scores(plan, model, counted, unseen)
         scores = unseen_scores(unseen, found.forest.n_different)
         nll = self._nll(model, scores)
         kept = KeptRows.of(plan, rows, scores, context.rng, n_old=self.n_old, n_seen=self.n_seen)
         added = np.bincount(rows.codes[self.n_old :], minlength=rows.n_classes)
         return Updated(model, kept, conformal, found.source, nll, added)
 
-    def _unseen(self, found: EditedForest, crossed: Sequence[CrossFit]) -> list[Unseen]:
+    def _unseen(self, found: EditedForest, crossed: Sequence[CrossFit]) -> Unseen:
         """The rows that have scores, and the new ones, with log-odds by models that have not seen them.
 
         Nodes that were not trained again have not seen the new rows either.
         """
         rows = self.rows
-        assert rows.fold is not None
         sample = np.concatenate([self.old_sample, np.arange(self.n_old, len(rows))])
         is_old = found.source >= 0
         log_odds = np.empty((len(sample), len(found.source)), dtype=np.float64)
@@ -164,17 +167,10 @@ class Update:
         if n_scored < len(sample):
             new = rows.features_of(sample[n_scored:])
             log_odds[n_scored:, is_old] = self.model.scorer.log_odds(new)[:, found.source[is_old]]
-        given, unseen = FittedForest(found.forest, GivenScores(), self.plan.pooling), []
-        for f in range(rows.n_folds):
-            mine = np.flatnonzero(rows.fold[sample] == f)
-            X = rows.features_of(sample[mine])
-            scores = log_odds[mine]
-            if crossed:
-                scores[:, ~is_old] = np.concatenate(
-                    [each.fold_scorer(f).log_odds(X) for each in crossed], axis=1
-                )
-            unseen.append(Unseen(sample[mine], given, scores))
-        return unseen
+        if crossed:
+            new_nodes = [each.unseen_scorer().log_odds(sample) for each in crossed]
+            log_odds[:, ~is_old] = np.concatenate(new_nodes, axis=1)
+        return Unseen(sample, FittedForest(found.forest, GivenScores(), self.plan.pooling), log_odds)
 
     def _nll(self, model: FittedForest, scores: tuple[IntArray, FloatArray]) -> float | None:
         """Mean NLL of new rows of known classes, by nodes that have not seen them."""

@@ -14,6 +14,7 @@ from dichotomies._kernels.newton.node import Objective
 from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, NodeScorer, Unsupported, Wanted
 from dichotomies.learners.logistic.training import NodeTraining
 from dichotomies.rows import NodeTask
+from dichotomies.rows.folds import Folds
 
 #: Derivatives of single-precision data are not known better than this, relative to the mean loss.
 _SINGLE_PRECISION_TOL = 1e-6
@@ -89,6 +90,7 @@ class LogisticLearner(Learner):
     settings: Settings
 
     is_quick = True
+    folds = Folds(5, of_many=3)
     trains: ClassVar = {"logistic": LogisticRegression}
 
     @classmethod

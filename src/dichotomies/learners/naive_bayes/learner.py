@@ -22,6 +22,7 @@ from dichotomies.learners.naive_bayes.sparse import SparseCounts
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Part
 from dichotomies.rows import NodeTask
+from dichotomies.rows.folds import Folds
 
 #: Numbers up to which sparse rows, and the weights of their features, are written out in small problems.
 _WRITTEN_OUT = 2**22
@@ -69,6 +70,7 @@ class NaiveBayesLearner(Learner):
     """
 
     is_quick = True
+    folds = Folds(10, of_many=10)  # one pass over the rows serves all of them
     trains: ClassVar = {
         "gaussian-nb": GaussianNB,
         "multinomial-nb": MultinomialNB,
