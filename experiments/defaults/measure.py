@@ -9,13 +9,15 @@ import numpy as np
 
 from experiments.defaults.trial import DefaultsResult, DefaultsTrial
 from experiments.defaults.ways import FLAT, classifier
-from experiments.running.measurement import PreparedSplit, columns_of
+from experiments.running.measurement import N_BINS, PreparedSplit, columns_of
 from experiments.running.memory import PeakMemory
 from experiments.running.seeds import derived_seed
 from experiments.study.data import prepared_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from dichotomies._common.typing import FloatArray
 
 #: Most classes, training rows and test rows of any dataset, drawn at random: the study takes an hour or less.
 CLASSES, TRAIN, TEST = 100, 3_000, 10_000
@@ -49,7 +51,15 @@ def measure(trial: DefaultsTrial, *, data_dir: Path | None = None) -> DefaultsRe
         **columns,
         reported_nll=float(found.nll.get(pair, -1.0)) if found is not None else -1.0,
         chosen="+".join(pair) or "vector",
+        calibrated_ece=_calibrated_ece(np.exp(model.predict_log_proba(data.X_test).max(axis=1))),
     )
+
+
+def _calibrated_ece(confidence: FloatArray) -> float:
+    """Calibration error to expect of sampling noise: mean deviations of the number of right rows by bin."""
+    in_bin = np.minimum((confidence * N_BINS).astype(int), N_BINS - 1)
+    variance = np.bincount(in_bin, confidence * (1 - confidence))
+    return float(np.sqrt(2 / np.pi * variance).sum() / len(confidence))
 
 
 def _classifier(trial: DefaultsTrial) -> Any:

@@ -48,6 +48,12 @@ class Case(NamedTuple):
         )
 
     @property
+    def seconds_to_predict(self) -> float:
+        """Time in which the plain model predicts as many rows as it was trained on."""
+        one = self.by_way[PLAIN][0]
+        return self.mean(PLAIN, "predict_seconds") * one.n_train / one.n_test
+
+    @property
     def least_ece(self) -> float:
         """Lowest calibration error of any way, chosen on the test rows."""
         return min(self.mean(way, "ece") for way in (*FIXED, NOW))
@@ -99,11 +105,14 @@ def summary(found: list[Case]) -> str:
     )
     large = [case for case in found if case.by_way[NOW][0].n_test >= _MANY_ROWS]
     if large:
-        now, least = [case.mean(NOW, "ece") for case in large], [case.least_ece for case in large]
+        now, noise = ([case.mean(NOW, name) for case in large] for name in ("ece", "calibrated_ece"))
+        least = [case.least_ece for case in large]
         lines.append(
             f"- Its calibration error (ECE) in the {len(large)} cases of {_MANY_ROWS:,} test rows or more is "
             f"{fmean(now):.3f} on average, {max(now):.3f} at most; that of the pair of least error in "
-            f"hindsight, in each case another, {fmean(least):.3f} and {max(least):.3f}."
+            f"hindsight, in each case another, {fmean(least):.3f} and {max(least):.3f}. Sampling noise "
+            f"alone, of test rows whose classes are drawn from the probabilities, makes {fmean(noise):.3f} "
+            f"and {max(noise):.3f}."
         )
     gaps = [case.mean(NOW, "accuracy") - max(case.mean(way, "accuracy") for way in FIXED) for case in found]
     lines.append(
@@ -118,7 +127,7 @@ def table(found: list[Case]) -> Grid:
     header = (
         *("dataset", "learner", "classes", "rows", "NLL: plain", "before", "now", "chosen"),
         *(_pair(fixed), "best in hindsight", "flat", "now / best", "accuracy: plain", "now"),
-        *("ECE: now", "least in hindsight"),
+        *("ECE: now", "least in hindsight", "noise alone"),
         *("seconds: plain", "before", "now", "flat"),
     )
     lines = [Line(tuple(Words(text) for text in _cells(case, fixed))) for case in found]
@@ -141,7 +150,7 @@ def _cells(case: Case, fixed: str) -> list[str]:
         f"{case.mean(FLAT):.3f}" if flat else "–",
         f"{case.mean(NOW) / case.bound:.3f}",
         *(f"{case.mean(way, 'accuracy'):.3f}" for way in (PLAIN, NOW)),
-        *(f"{ece:.3f}" for ece in (case.mean(NOW, "ece"), case.least_ece)),
+        *(f"{ece:.3f}" for ece in (case.mean(NOW, "ece"), case.least_ece, case.mean(NOW, "calibrated_ece"))),
         *(f"{case.mean(way, 'fit_seconds'):.2g}" for way in (PLAIN, BEFORE, NOW)),
         f"{case.mean(FLAT, 'fit_seconds'):.2g}" if flat else "–",
     ]
@@ -150,7 +159,8 @@ def _cells(case: Case, fixed: str) -> list[str]:
 def times(found: list[Case]) -> Grid:
     """Time of the default by that of the plain fit, beside a pair that is named: without a choice."""
     header = (
-        *("plain fit", "cases", "plain, seconds", f"{_pair(NAMED)}, named / plain"),
+        *("plain fit", "cases", "plain, seconds", "predicting the training rows / plain"),
+        f"{_pair(NAMED)}, named / plain",
         *("default / plain: mean", "most", "default / named: mean", "most"),
     )
     lines = []
@@ -164,6 +174,7 @@ def times(found: list[Case]) -> Grid:
         title = f"{low:g} s or more" if high == float("inf") else f"up to {high:g} s"
         cells = (
             *(title, str(len(mine)), f"{geometric_mean(plain):.2g}"),
+            f"{geometric_mean(case.seconds_to_predict for case in mine) / geometric_mean(plain):.1f}",
             f"{geometric_mean(named) / geometric_mean(plain):.1f}",
             *(f"{value:.1f}" for each in (of_plain, of_named) for value in (geometric_mean(each), max(each))),
         )

@@ -43,7 +43,7 @@ class DefaultsTrial(Trial):
 
 @dataclass(frozen=True)
 class DefaultsResult(Result[DefaultsTrial]):
-    """The numbers of one trial: those of `Result`, and two more.
+    """The numbers of one trial: those of `Result`, and three more.
 
     Attributes
     ----------
@@ -51,10 +51,13 @@ class DefaultsResult(Result[DefaultsTrial]):
         Out-of-fold NLL that the classifier reports of its calibration; -1 without one.
     chosen : str
         The pair of calibrators.
+    calibrated_ece : float
+        Calibration error to expect of as many test rows whose classes are drawn from the probabilities.
     """
 
     reported_nll: float
     chosen: str
+    calibrated_ece: float
 
     @classmethod
     def trial_type(cls) -> type[DefaultsTrial]:

@@ -3,15 +3,18 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from sklearn.metrics import log_loss
 
 from dichotomies import NestedDichotomyClassifier
+from dichotomies.metrics import expected_calibration_error
 from experiments.defaults import page
 from experiments.defaults.choice import DefaultsChoice
 from experiments.defaults.held_out import Outcome, divided, line, outcome
-from experiments.defaults.measure import measure, prepared
+from experiments.defaults.measure import _calibrated_ece, measure, prepared
 from experiments.defaults.trial import DefaultsResult, DefaultsStore, DefaultsTrial
 from experiments.defaults.ways import BEFORE, FIXED, FLAT, NOW, PLAIN, WAYS, classifier
+from experiments.running.measurement import N_BINS
 
 TRIAL = DefaultsTrial("optdigits", "naive_bayes", NOW, 0, 0)
 
@@ -38,6 +41,7 @@ def made(way, nll, *, repeat=0, rows_per_class=0, learner="naive_bayes", accurac
         versions="{}",
         reported_nll=nll,
         chosen="platt+none",
+        calibrated_ece=0.015,
     )
 
 
@@ -55,6 +59,15 @@ def test_the_default_is_what_a_user_gets_who_names_nothing(data_dir):
     assert {name: given[name] for name in same} == {name: plain[name] for name in same}
     assert result.reported_nll > 0
     assert "+" in result.chosen
+
+
+def test_the_calibration_error_of_noise_is_that_of_classes_drawn_from_the_probabilities(rng):
+    confidence = rng.beta(2, 1, size=3_000)
+    drawn = [
+        expected_calibration_error(rng.random(3_000) < confidence, confidence, n_bins=N_BINS)
+        for _ in range(50)
+    ]
+    assert _calibrated_ece(confidence) == pytest.approx(np.mean(drawn), rel=0.1)
 
 
 def test_ways_share_the_rows_and_the_tree(data_dir):
@@ -99,6 +112,8 @@ def test_times_are_grouped_by_those_of_the_plain_fit():
     lines = page.contents(results)["defaults/times"].splitlines()[2:]
     assert [line.split("|")[1].strip() for line in lines] == ["up to 0.03 s", "0.1 s or more"]
     assert all("| 3.0 | 3.0 | 3.0 | 3.0 |" in line for line in lines)
+    # 90 rows are trained on, 2,000 predicted in half a second
+    assert [line.split("|")[4].strip() for line in lines] == ["2.2", "0.0"]
 
 
 def test_sentences_and_tables_are_of_complete_cases():
@@ -108,7 +123,10 @@ def test_sentences_and_tables_are_of_complete_cases():
     assert "1.200 times the NLL of the best way in hindsight" in contents["defaults/summary"]
     assert "The default takes 3.0 times the time of the plain fit" in contents["defaults/summary"]
     assert "The best fixed pair, platt and vector," in contents["defaults/summary"]
-    assert "in hindsight, in each case another, 0.020 and 0.020." in contents["defaults/summary"]
+    assert (
+        "in hindsight, in each case another, 0.020 and 0.020. Sampling noise" in contents["defaults/summary"]
+    )
+    assert "makes 0.015 and 0.015." in contents["defaults/summary"]
     assert "logistic" not in contents["defaults/cases"]
     assert (
         "| 5 | 1 | 0.550 | 0.550 | 0.750 | +0.00 | +0.00 | 1 | +0.00 | +0.00 | 1.1 |"
