@@ -106,15 +106,12 @@ class CrossFit:
         Either one model trained on all rows, its calibrators fitted on the pooled out-of-fold scores; or
         (`average_folds`) the models of the folds, each with calibrators of its own, averaged at every node.
         """
-        scorers = self._final_scorers()
-        return scorers[0] if len(scorers) == 1 else AveragedScorer(scorers)
-
-    def _final_scorers(self) -> list[Scorer]:
-        """The nodes of the one model, or of the model of each fold."""
         if self.plan.internal_calibration is not None and self.plan.average_folds:
-            return [self._calibrated(member, self._fold == f) for f, member in enumerate(self.fitted.members)]
+            return AveragedScorer(
+                [self._calibrated(member, self._fold == f) for f, member in enumerate(self.fitted.members)]
+            )
         assert self.fitted.full is not None
-        return [self._calibrated(self.fitted.full)]
+        return self._calibrated(self.fitted.full)
 
     def unseen_scorer(self, fold_maps: Sequence[ScoreMaps] | None = None) -> UnseenScorer:
         """Nodes that score the task's rows as if they were new, calibrators included.
@@ -130,7 +127,7 @@ class CrossFit:
             for f, maps in enumerate(self.fold_maps(calibrator) if fold_maps is None else fold_maps):
                 mine = self._calibration_fold == f
                 scores[mine] = maps.apply_segments(segments.take(mine))
-        return UnseenScorer(self.task, self._final_scorers(), scores)
+        return UnseenScorer(self.task, self.final_scorer(), scores)
 
     @property
     def _completed_scores(self) -> FloatArray:
@@ -222,23 +219,20 @@ class UnseenScorer:
     Attributes
     ----------
     task : NodeTask
-    final : sequence of Scorer
-        The nodes to predict with, of one model or of one for each fold: they have not seen the rows of
-        classes that are not theirs.
+    final : Scorer
+        The nodes to predict with: they have not seen the rows of classes that are not theirs.
     own : (n_pairs,)
         Scores of every node's own rows, out of fold.
     """
 
     task: NodeTask
-    final: Sequence[Scorer]
+    final: Scorer
     own: FloatArray
 
     def log_odds(self, rows: IntArray) -> FloatArray:
         """Log-odds of going left for rows with these numbers, (n_rows, n_nodes)."""
-        task, out = self.task, np.empty((len(rows), self.task.n_nodes))
-        for f, scorer in enumerate(self.final):
-            mine = slice(None) if task.rows.fold is None else task.rows.fold[rows] % len(self.final) == f
-            out[mine] = scorer.log_odds(task.rows.features_of(rows[mine]))
+        task = self.task
+        out = self.final.log_odds(task.rows.features_of(rows))
         leaf = task.leaf_of_row[rows][:, None]
         row, node = np.nonzero((task.start <= leaf) & (leaf < task.stop))
         out[row, node] = self.own[self._first_pair[node] + self._place[rows][row]]
