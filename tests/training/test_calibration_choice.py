@@ -217,7 +217,21 @@ def compared(losses, misses, largest=(), **few):
         pair: HeldOut(np.asarray(loss, dtype=float), np.full(n, largest), ~misses[pair])
         for (pair, loss), largest in zip(losses.items(), largest or [0] * len(losses), strict=True)
     }
+    for internal, _ in losses:  # by default much worse without calibration outside
+        far = HeldOut(np.full(n, 9.0), np.zeros(n), np.ones(n, dtype=bool))
+        comparison._found.setdefault((internal, "none"), far)
     return comparison.best(("none", "vector-odds"))
+
+
+@pytest.mark.parametrize(("alone", "chosen"), [(5.0, "platt"), (9.0, "none"), (10.0, "none")])
+@pytest.mark.parametrize("saved", [-0.05, 0.05])  # one standard error is 0.1
+def test_ties_go_to_what_is_better_inside_without_calibration_outside(alone, chosen, saved, rng):
+    noise = rng.normal(size=400)
+    noise = 2 * (noise - noise.mean()) / noise.std()
+    pairs = [("none", "vector-odds"), ("platt", "vector-odds"), ("platt", "none")]
+    losses = dict(zip(pairs, (np.ones(400), 1 - saved + noise, np.full(400, alone)), strict=True))
+    right = dict.fromkeys(losses, np.zeros(400, dtype=bool))
+    assert compared(losses, right) == (chosen, "vector-odds")
 
 
 @pytest.mark.parametrize(("saved", "chosen"), [(0.09, "none"), (0.12, "platt")])

@@ -79,7 +79,8 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
     Proposition 1 the nodes' NLLs tell which is best; one with more freedom must save a twentieth. For that
     one, and for no calibration inside, or for all where rows are few, the log-probabilities of the classes
     are composed, and every candidate outside is fitted to those of the other folds. The pair of least NLL is
-    chosen, with three preferences. Nothing inside, where the difference is noise. Nothing that costs accuracy
+    chosen, with three preferences. Where the difference is noise, what would be taken inside if nothing were
+    calibrated outside: nothing, unless that is worse by more than noise. Nothing that costs accuracy
     inside, beyond noise, unless it saves a tenth of the NLL, and as large a share as it costs. Vector scaling
     outside, unless nothing is clearly better. To the loss of each pair one imaginary row of its least
     probable class is added: `_Comparison`. Where classes have few rows, other rules apply: `_FEW_ROWS` and
@@ -233,7 +234,13 @@ class _Comparison:
         if self._few_rows:
             before = self._accurate(best, {pair: (pair[0], NONE) for pair in best})
             kept = [pair for pair in kept if pair in before] or kept
-        return best_of({pair: best[pair] for pair in kept}, self._weight)
+        return best_of({pair: best[pair] for pair in self._preferred_first(kept)}, self._weight)
+
+    def _preferred_first(self, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Put the pair first to which ties go: the one to take if nothing were calibrated outside."""
+        alone = {pair: self._charged(self._found[pair[0], NONE]) for pair in pairs}
+        preferred = best_of(alone, self._weight)
+        return sorted(pairs, key=lambda pair: pair != preferred)
 
     def _best_outside(self, internal: str, losses: dict[tuple[str, str], FloatArray]) -> tuple[str, str]:
         """The pair to take with this calibration of the nodes."""
