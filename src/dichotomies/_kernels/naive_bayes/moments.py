@@ -132,6 +132,20 @@ def leaf_moments(n_folds: int, left_out: int, groups: Moments, leaves: Moments) 
                 combine_into(group_of(groups, leaf * n_folds + fold), leaves, leaf)
 
 
+@leaf_moments.plainly
+def _leaf_moments(n_folds: int, left_out: int, groups: Moments, leaves: Moments) -> None:
+    """All leaves at once: deviations within folds, and of the means of folds from that of the leaf."""
+    kept = np.arange(n_folds) != left_out
+    total, mean, moment = (each.reshape(-1, n_folds, *each.shape[1:])[:, kept] for each in groups)
+    is_empty = total == 0.0
+    mean, moment = (np.where(is_empty[:, :, None], 0.0, each) for each in (mean, moment))
+    leaves.total[:] = total.sum(axis=1)
+    share = total / np.where(leaves.total > 0.0, leaves.total, 1.0)[:, None]
+    leaves.mean[:] = np.einsum("lf,lfj->lj", share, mean)
+    apart = mean - leaves.mean[:, None]
+    leaves.moment[:] = moment.sum(axis=1) + np.einsum("lf,lfj->lj", total, apart * apart)
+
+
 @kernel
 def node_moments(left: IntArray, right: IntArray, leaves: Moments, nodes: Moments) -> None:
     """Combine the children of each node, from the leaves up."""
