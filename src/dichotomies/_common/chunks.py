@@ -113,9 +113,9 @@ def predictions(predict: Callable[[Any], Any], X: Matrix, step: int) -> Iterator
         yield rows, predicted
 
 
-def cached_rows(width: int) -> int:
-    """Rows per block so that `width` numbers of each stay in a core's cache while trees are pooled."""
-    return rows_within(_POOLED_BYTES, width, multiple_of=_ALIGNMENT)
+def cached_rows(width: int, multiple_of: int = _ALIGNMENT) -> int:
+    """Rows per block so that `width` numbers of each stay in a core's cache, if the multiple allows."""
+    return rows_within(_POOLED_BYTES, width, multiple_of=multiple_of)
 
 
 def chunk_rows(width: int, n_workers: int = 1) -> int:
