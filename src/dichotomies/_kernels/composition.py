@@ -105,16 +105,17 @@ def path_sums(
         Log-probabilities, written in full.
     """
     n_rows, n_nodes = log_odds.shape
-    reach = np.zeros(n_nodes + len(leaf_class))  # classes follow the nodes, so that no leaf is a branch
-    to_left, to_right = np.empty(n_nodes, dtype=np.uintp), np.empty(n_nodes, dtype=np.uintp)
+    reach = np.empty(n_nodes + len(leaf_class))  # classes follow the nodes, so that no leaf is a branch
+    place = np.empty((n_nodes, 2), dtype=np.uintp)  # of the children
     for k in range(n_nodes):
-        to_left[k] = left[k] if left[k] >= 0 else n_nodes + leaf_class[~left[k]]
-        to_right[k] = right[k] if right[k] >= 0 else n_nodes + leaf_class[~right[k]]
+        place[k, 0] = left[k] if left[k] >= 0 else n_nodes + leaf_class[~left[k]]
+        place[k, 1] = right[k] if right[k] >= 0 else n_nodes + leaf_class[~right[k]]
+    reach[0] = 0.0
     for i in range(n_rows):
         for k in range(n_nodes):
             likelier = reach[k] - log_excess[i, k]
-            reach[to_left[k]] = likelier + min(log_odds[i, k], 0.0)
-            reach[to_right[k]] = likelier - max(log_odds[i, k], 0.0)
+            reach[place[k, 0]] = likelier + min(log_odds[i, k], 0.0)
+            reach[place[k, 1]] = likelier - max(log_odds[i, k], 0.0)
         for c in range(len(leaf_class)):
             out[i, c] = reach[n_nodes + c]
 
