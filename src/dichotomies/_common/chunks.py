@@ -20,7 +20,7 @@ from dichotomies._common.typing import FloatArray, Matrix
 #: model that does not fit into the caches is read once for each chunk.
 CHUNK_BYTES, _FEW_ROWS_BYTES = 2**25, 2**27
 
-#: Bytes of node log-odds and class log-probabilities of several trees while they are pooled.
+#: Bytes of log-odds that are used at once, and of several trees' log-probabilities while they are pooled.
 _POOLED_BYTES = 2**20
 
 #: Chunks are multiples of this many rows, so that BLAS computes every row at the same place of its blocks.

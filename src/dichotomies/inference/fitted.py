@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -110,19 +111,22 @@ class FittedForest:
     def log_proba(self, X: Matrix, out: FloatArray | None = None) -> FloatArray:
         """Class log-probabilities of a chunk of rows, written to `out` if given."""
         out = np.empty((X.shape[0], self.n_classes)) if out is None else out
-        for rows in row_slices(len(out), self._scored_rows(X)):
-            self._compose(self.scorer.log_odds(X[rows]), out[rows], len(out))
+        n_rows, step = len(out), self._scored_rows()
+        if step >= n_rows or not isinstance(X, np.ndarray):
+            self._compose(self.scorer.log_odds(X), out, n_rows)
+        else:
+            begins = np.arange(step, n_rows - step + 1, step)  # no block of a few rows, which has its own way
+            for some, into in zip(np.split(X, begins), np.split(out, begins), strict=True):
+                self._compose(self.scorer.log_odds(some), into, n_rows)
         return out if self.external is None else self.external.predict_log_proba(out, out=out)
 
-    def _scored_rows(self, X: Matrix) -> int:
-        """Number of rows of which all log-odds are held at a time."""
-        steps = [getattr(base, "rows_at_once", 0) for base in base_scorers(self.scorer)]
-        if not all(steps) or not isinstance(X, np.ndarray):
-            return max(1, int(X.shape[0]))
+    def _scored_rows(self) -> int:
+        """Number of dense rows to score at a time at least, so that their log-odds stay in the cache."""
+        steps = [getattr(base, "rows_at_once", sys.maxsize) for base in base_scorers(self.scorer)]
         return cached_rows(self.forest.n_different, multiple_of=max(steps))
 
     def _compose(self, log_odds: FloatArray, out: FloatArray, n_rows: int) -> None:
-        """Write class log-probabilities of a block of `n_rows` rows, before external calibration."""
+        """Write class log-probabilities of some of `n_rows` rows, before external calibration."""
         if len(self.forest.trees) == 1:
             self._of_tree(0, log_odds, out, n_rows)
             return
