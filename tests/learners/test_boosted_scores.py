@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 
+import numba
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from dichotomies import HistGradientBoostClassifier, NestedDichotomyEnsemble
+from dichotomies._common import chunks
+from dichotomies._kernels.boosting import leaves, vectors
 from dichotomies._kernels.boosting.encoding import encode_rows, encode_values, make_encoder
 from dichotomies.inference.scorers import JoinedScorer, base_scorers
 from dichotomies.learners.boosting.trees import BoostedTrees
@@ -40,9 +43,42 @@ def test_the_code_of_a_value_is_the_number_of_edges_below_it(rng, name, dtype):
         assert_array_equal(codes[:, f], encode_values(x, edges, is_categorical[f]))
 
 
-def random_trees(rng, n_features=5, n_edges=9, n_trees=(30, 0, 40)):
-    """Nodes with trees of one to fourteen leaves, on numbers and on categories."""
-    n_splits = rng.integers(0, 14, size=sum(n_trees))
+def compiled_with(monkeypatch, feature, implementation, *types):
+    """What kernels compile for these types on a processor that has this feature, or none."""
+    if feature not in [*vectors.features(), ""]:
+        pytest.skip("the processor has no such instructions")
+    monkeypatch.setattr(vectors, "features", lambda: [feature])
+    return numba.njit(implementation(*types))
+
+
+@pytest.mark.parametrize("feature", ["+avx512f", "+avx2", ""])
+def test_values_of_leaves_are_added_whatever_instruction_picks_them(rng, monkeypatch, feature):
+    add = compiled_with(monkeypatch, feature, leaves._add_values, None, None, None)
+    order = [leaves._total_of_row(None)(i) for i in range(128)]
+    for n_leaves in (*range(1, 65), 255):
+        values = rng.integers(-(2**30), 2**30, size=n_leaves + leaves.PADDING, dtype=np.int32)
+        place, total = rng.integers(n_leaves, size=128, dtype=np.uint8), np.arange(128, dtype=np.int32)
+        expected = total.copy()
+        expected[order] += values[place]
+        add(values[:n_leaves], place, total)
+        assert_array_equal(total, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+@pytest.mark.parametrize("feature", ["+avx512bw", ""])
+def test_rows_move_to_another_leaf_by_any_instruction(rng, monkeypatch, feature, dtype):
+    codes = rng.integers(np.iinfo(dtype).max, size=128).astype(dtype)
+    place, limit = rng.integers(3, size=128, dtype=np.uint8), dtype(np.median(codes))
+    types = (numba.typeof(codes), *(None,) * 4)
+    move = compiled_with(monkeypatch, feature, leaves._move_block_above, *types)
+    expected = np.where((codes > limit) & (place == 2), 200, place)
+    move(codes, limit, np.uint8(2), np.uint8(200), place)
+    assert_array_equal(place, expected)
+
+
+def random_trees(rng, n_features=5, n_edges=9, n_trees=(30, 0, 40), most_leaves=14):
+    """Nodes with trees of one leaf to the most, on numbers and on categories."""
+    n_splits = rng.integers(0, most_leaves, size=sum(n_trees))
     total = n_splits.sum()
     is_categorical = np.arange(n_features) % 2 == 1
     column = rng.integers(n_features, size=total).astype(np.int32)
@@ -107,6 +143,14 @@ def test_log_odds_are_sums_of_leaf_values_to_a_billionth_of_the_largest_sum(rng,
     assert_array_equal(trees.pair_log_odds(X, rows, nodes), log_odds[rows, nodes])
 
 
+def test_log_odds_of_trees_with_many_leaves(rng):
+    trees = random_trees(rng, n_trees=(2,) * 40, most_leaves=100)  # more nodes than are written together
+    X = rng.integers(-2, 12, size=(1100, 5)) / 1.0
+    log_odds = trees.log_odds(X)
+    for i in rng.permutation(1100)[:3]:
+        assert_allclose(log_odds[i], [plain_log_odds(trees, X[i], k) for k in range(40)], atol=1e-7)
+
+
 def test_no_rows_have_no_log_odds(rng):
     assert random_trees(rng).log_odds(np.empty((0, 5))).shape == (0, 3)
 
@@ -139,3 +183,18 @@ def test_members_of_an_ensemble_answer_as_one_model_to_the_last_bit(digits, monk
     apart = clone(ensemble).fit(X[:600], y[:600])
     assert isinstance(apart.model_.scorer, JoinedScorer)
     assert_array_equal(apart.predict_log_proba(X), together)
+
+
+@pytest.mark.parametrize("n_estimators", [1, 3])
+def test_blocks_of_rows_answer_as_all_rows_do_to_the_last_bit(digits, monkeypatch, n_estimators):
+    X, y = digits
+    ensemble = NestedDichotomyEnsemble(
+        HistGradientBoostClassifier(6),
+        n_estimators=n_estimators,
+        internal_calibration="platt",
+        random_state=0,
+    )
+    whole = ensemble.fit(X[:600], y[:600]).predict_log_proba(X)
+    monkeypatch.setattr(BoostedTrees, "rows_at_once", 64)
+    monkeypatch.setattr(chunks, "_POOLED_BYTES", 1)
+    assert_array_equal(ensemble.predict_log_proba(X), whole)

@@ -20,7 +20,7 @@ from dichotomies._common.typing import FloatArray, Matrix
 #: model that does not fit into the caches is read once for each chunk.
 CHUNK_BYTES, _FEW_ROWS_BYTES = 2**25, 2**27
 
-#: Bytes of node log-odds and class log-probabilities of several trees while they are pooled.
+#: Bytes of log-odds that are used at once, and of several trees' log-probabilities while they are pooled.
 _POOLED_BYTES = 2**20
 
 #: Chunks are multiples of this many rows, so that BLAS computes every row at the same place of its blocks.
@@ -113,9 +113,9 @@ def predictions(predict: Callable[[Any], Any], X: Matrix, step: int) -> Iterator
         yield rows, predicted
 
 
-def cached_rows(width: int) -> int:
-    """Rows per block so that `width` numbers of each stay in a core's cache while trees are pooled."""
-    return rows_within(_POOLED_BYTES, width, multiple_of=_ALIGNMENT)
+def cached_rows(width: int, multiple_of: int = _ALIGNMENT) -> int:
+    """Rows per block so that `width` numbers of each stay in a core's cache, if the multiple allows."""
+    return rows_within(_POOLED_BYTES, width, multiple_of=multiple_of)
 
 
 def chunk_rows(width: int, n_workers: int = 1) -> int:

@@ -66,24 +66,23 @@ def class_log_proba(
     sums = path_sums.when(small)
     for rows in row_slices(len(log_odds), block_rows if small else rows_within(_CACHED_BYTES, n_nodes)):
         block = log_odds[rows]
-        sums(block, _log_likelier(block), *arrays, out[rows])
+        sums(block, _log_excess(block), *arrays, out[rows])
     return out
 
 
-def _log_likelier(log_odds: FloatArray) -> FloatArray:
-    """Log-probability of the likelier side, to 1e-16; numpy's exp and log beat a kernel's."""
+def _log_excess(log_odds: FloatArray) -> FloatArray:
+    """Minus log-probability of the likelier side, to 1e-16; numpy's exp and log beat a kernel's."""
     result = np.abs(log_odds)
     np.negative(result, out=result)
     np.exp(result, out=result)
     result += 1.0
-    np.log(result, out=result)
-    return np.negative(result, out=result)
+    return np.log(result, out=result)
 
 
 @kernel
 def path_sums(
     log_odds: FloatArray,
-    log_likelier: FloatArray,
+    log_excess: FloatArray,
     left: IntArray,
     right: IntArray,
     leaf_class: IntArray,
@@ -95,9 +94,9 @@ def path_sums(
     ----------
     log_odds : (n_rows, n_nodes)
         Log-odds of going left, nodes in level order, so that a parent is visited before its children.
-    log_likelier : (n_rows, n_nodes)
-        Log-probability of the likelier side, ``-log(1 + exp(-|log_odds|))``; the other side's is
-        ``|log_odds|`` below it.
+    log_excess : (n_rows, n_nodes)
+        Minus the log-probability of the likelier side, ``log(1 + exp(-|log_odds|))``; the other side's
+        log-probability is ``|log_odds|`` below it.
     left, right : (n_nodes,)
         Child node, or ``~position`` of a leaf.
     leaf_class : (n_classes,)
@@ -106,37 +105,35 @@ def path_sums(
         Log-probabilities, written in full.
     """
     n_rows, n_nodes = log_odds.shape
-    reach = np.empty(n_nodes)
+    reach = np.empty(n_nodes + len(leaf_class))  # classes follow the nodes, so that no leaf is a branch
+    place = np.empty((n_nodes, 2), dtype=np.uintp)  # of the children
+    for k in range(n_nodes):
+        place[k, 0] = left[k] if left[k] >= 0 else n_nodes + leaf_class[~left[k]]
+        place[k, 1] = right[k] if right[k] >= 0 else n_nodes + leaf_class[~right[k]]
+    reach[0] = 0.0
     for i in range(n_rows):
-        reach[0] = 0.0
         for k in range(n_nodes):
-            likelier = reach[k] + log_likelier[i, k]
-            to_left = likelier + min(log_odds[i, k], 0.0)
-            to_right = likelier - max(log_odds[i, k], 0.0)
-            if left[k] >= 0:
-                reach[left[k]] = to_left
-            else:
-                out[i, leaf_class[~left[k]]] = to_left
-            if right[k] >= 0:
-                reach[right[k]] = to_right
-            else:
-                out[i, leaf_class[~right[k]]] = to_right
+            likelier = reach[k] - log_excess[i, k]
+            reach[place[k, 0]] = likelier + min(log_odds[i, k], 0.0)
+            reach[place[k, 1]] = likelier - max(log_odds[i, k], 0.0)
+        for c in range(len(leaf_class)):
+            out[i, c] = reach[n_nodes + c]
 
 
 @path_sums.plainly
 def _path_sums(
     log_odds: FloatArray,
-    log_likelier: FloatArray,
+    log_excess: FloatArray,
     left: IntArray,
     right: IntArray,
     leaf_class: IntArray,
     out: FloatArray,
 ) -> None:
     """A level of the tree at a time; nodes and classes as rows, which are quick to pick."""
-    odds, likelier, result = log_odds.T.copy(), log_likelier.T.copy(), np.empty(out.shape[::-1])
+    odds, excess, result = log_odds.T.copy(), log_excess.T.copy(), np.empty(out.shape[::-1])
     reach = np.zeros(odds.shape)
     for level in levels(left, right):
-        reached = reach[level] + likelier[level]
+        reached = reach[level] - excess[level]
         sides = reached + np.minimum(odds[level], 0.0), reached - np.maximum(odds[level], 0.0)
         for child, values in zip((left[level], right[level]), sides, strict=True):
             is_leaf = child < 0

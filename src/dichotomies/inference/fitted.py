@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from dichotomies._common.parallel import Context
 from dichotomies._kernels.composition import class_log_proba, implied_log_odds
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
 from dichotomies.inference.pooling import POOLINGS
+from dichotomies.inference.scorers import base_scorers
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Optional, Part, Size, Such
@@ -109,16 +111,30 @@ class FittedForest:
     def log_proba(self, X: Matrix, out: FloatArray | None = None) -> FloatArray:
         """Class log-probabilities of a chunk of rows, written to `out` if given."""
         out = np.empty((X.shape[0], self.n_classes)) if out is None else out
-        log_odds = self.scorer.log_odds(X)
-        if len(self.forest.trees) == 1:
-            self._of_tree(0, log_odds, out)
+        n_rows, step = len(out), self._scored_rows()
+        if step >= n_rows or not isinstance(X, np.ndarray):
+            self._compose(self.scorer.log_odds(X), out, n_rows)
         else:
-            for rows in row_slices(len(out), cached_rows(_width(self.forest))):
-                pool = POOLINGS[self.pooling](out[rows])
-                for t in range(len(self.forest.trees)):
-                    pool.add(self._of_tree(t, log_odds[rows], n_rows=len(out)))
-                pool.finish()
+            begins = np.arange(step, n_rows - step + 1, step)  # no block of a few rows, which has its own way
+            for some, into in zip(np.split(X, begins), np.split(out, begins), strict=True):
+                self._compose(self.scorer.log_odds(some), into, n_rows)
         return out if self.external is None else self.external.predict_log_proba(out, out=out)
+
+    def _scored_rows(self) -> int:
+        """Number of dense rows to score at a time at least, so that their log-odds stay in the cache."""
+        steps = [getattr(base, "rows_at_once", sys.maxsize) for base in base_scorers(self.scorer)]
+        return cached_rows(self.forest.n_different, multiple_of=max(steps))
+
+    def _compose(self, log_odds: FloatArray, out: FloatArray, n_rows: int) -> None:
+        """Write class log-probabilities of some of `n_rows` rows, before external calibration."""
+        if len(self.forest.trees) == 1:
+            self._of_tree(0, log_odds, out, n_rows)
+            return
+        for rows in row_slices(len(out), cached_rows(_width(self.forest))):
+            pool = POOLINGS[self.pooling](out[rows])
+            for t in range(len(self.forest.trees)):
+                pool.add(self._of_tree(t, log_odds[rows], n_rows=n_rows))
+            pool.finish()
 
     def _of_tree(
         self, t: int, log_odds: FloatArray, out: FloatArray | None = None, n_rows: int | None = None

@@ -86,33 +86,57 @@ def encode_column(x: FloatArray, encoder: Encoder, f: int, missing: Any, out: An
         Code of NaN, and of a category that is none of the edges.
     out : (n_rows or more,)
     """
-    edges, starts = encoder.edges[encoder.offsets[f] : encoder.offsets[f + 1]], encoder.starts[f]
-    low, steps_per_unit, is_categorical = encoder.low[f], encoder.steps_per_unit[f], encoder.is_categorical[f]
+    edges, n_missing = encoder.edges[encoder.offsets[f] : encoder.offsets[f + 1]], 0
     if len(edges) - (2 << encoder.halvings[f]) <= FEW_EDGES:
         out[: len(x)] = 0
         for edge in edges:
             for i in range(len(x)):
                 out[i] += edge < x[i]
+        for i in range(len(x)):
+            n_missing += np.isnan(x[i])
     else:
+        n_missing = write_steps(x, encoder.low[f], encoder.steps_per_unit[f], out)
+        search_edges(x, edges, encoder.starts[f], encoder.halvings[f], out)
+    if encoder.is_categorical[f]:
+        n_missing = 0
         for i in range(len(x)):
-            position = (np.float64(x[i]) - low) * steps_per_unit  # never less for a higher value
-            position = position if position > 0.0 else 0.0
-            out[i] = np.int32(position if position < STEPS - 1 else STEPS - 1)
-        halvings = encoder.halvings[f]
-        later = edges[(1 << halvings) - 1 :]
+            is_missing = edges[out[i]] != x[i]
+            out[i] = missing if is_missing else out[i]
+            n_missing += is_missing
+    elif n_missing > 0:
         for i in range(len(x)):
-            code = starts[out[i]]
-            out[i] = code + ((later[code] < x[i]) << halvings)
-        for halving in range(halvings - 1, -1, -1):
-            later = edges[(1 << halving) - 1 :]
-            for i in range(len(x)):
-                out[i] += (later[out[i]] < x[i]) << halving
+            out[i] = missing if np.isnan(x[i]) else out[i]
+    return n_missing > 0
+
+
+@kernel
+def write_steps(x: FloatArray, low: float, steps_per_unit: float, out: Any) -> int:
+    """Write the step that each value falls into, never less for a higher one; return how many are missing."""
     n_missing = 0
     for i in range(len(x)):
-        is_missing = edges[out[i]] != x[i] if is_categorical else np.isnan(x[i])
-        out[i] = missing if is_missing else out[i]
-        n_missing += is_missing
-    return n_missing > 0
+        position: Any = (np.float64(x[i]) - low) * steps_per_unit
+        position = position if position > 0.0 else 0.0
+        out[i] = np.int32(position if position < STEPS - 1 else STEPS - 1)
+        n_missing += np.isnan(x[i])
+    return n_missing
+
+
+@kernel
+def search_edges(x: FloatArray, edges: FloatArray, starts: Any, halvings: int, out: Any) -> None:
+    """Replace the step of each value by the number of edges below the value."""
+    if halvings == 0:
+        for i in range(len(x)):
+            code = starts[out[i]]
+            out[i] = code + (edges[code] < x[i])
+        return
+    later = edges[(1 << halvings) - 1 :]
+    for i in range(len(x)):
+        code = starts[out[i]]
+        out[i] = code + ((later[code] < x[i]) << halvings)
+    for halving in range(halvings - 1, -1, -1):
+        later = edges[(1 << halving) - 1 :]
+        for i in range(len(x)):
+            out[i] += (later[out[i]] < x[i]) << halving
 
 
 @kernel

@@ -4,7 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.compile import compiled_as, kernel
+
+#: Rows that go through trees together are a multiple of what one instruction takes.
+LANES = 64
+
+#: Numbers after the values of the last tree, for instructions that read more than a tree has.
+PADDING = 32
 
 
 @kernel
@@ -19,6 +25,27 @@ def move_above(codes: Any, limit: Any, leaf: Any, new_leaf: Any, place: Any) -> 
     """Move the rows at a leaf with codes above the limit to another leaf."""
     for i in range(len(place)):
         place[i] = new_leaf if (codes[i] > limit) & (place[i] == leaf) else place[i]
+
+
+def move_block_above(codes: Any, limit: Any, leaf: Any, new_leaf: Any, place: Any) -> None:
+    """The same for a multiple of `LANES` rows."""
+    for i in range(len(place)):
+        place[i] = new_leaf if (codes[i] > limit) & (place[i] == leaf) else place[i]
+
+
+@compiled_as(move_block_above)
+def _move_block_above(codes: Any, limit: Any, leaf: Any, new_leaf: Any, place: Any) -> Any:  # noqa: ARG001
+    from dichotomies._kernels.boosting.vectors import has_wide_bytes, mover
+
+    if codes.dtype.bitwidth > 8 or not has_wide_bytes():
+        return move_block_above
+    move = mover(LANES)
+
+    def call(codes: Any, limit: Any, leaf: Any, new_leaf: Any, place: Any) -> None:
+        for i in range(0, len(place), LANES):
+            move(codes, limit, leaf, new_leaf, place, i)
+
+    return call
 
 
 @kernel
@@ -45,33 +72,60 @@ def move_categories(codes: Any, bits: Any, leaf: Any, new_leaf: Any, place: Any)
         place[i] = moved if place[i] == leaf else place[i]
 
 
-@kernel
-def add_values(values: Any, place: Any, total: Any) -> None:
-    """Add the value of the leaf that each row reached.
+def total_of_row(i: Any) -> Any:
+    """Where the sum of row i of a block is among the totals; see `add_values`."""
+    return i
 
-    Values of up to eight leaves stay in registers and are chosen by the bits of the leaf's number: reading
-    them from memory row by row takes two to three times as long.
+
+@compiled_as(total_of_row)
+def _total_of_row(i: Any) -> Any:  # noqa: ARG001 - the same for all types
+    from dichotomies._kernels.boosting.vectors import find_pick
+
+    pick = find_pick()
+    if pick is None:
+        return total_of_row
+    lanes = pick.lanes
+
+    def call(i: Any) -> Any:
+        return (i & -(4 * lanes)) + (i & 3) * lanes + ((i & (4 * lanes - 1)) >> 2)
+
+    return call
+
+
+def add_values(values: Any, place: Any, total: Any) -> None:
+    """Add the value of the leaf that each row reached, of which the total is at `total_of_row`.
+
+    Reading values from memory row by row takes several times as long as an instruction that picks them from
+    a register, where the processor has one.
 
     Parameters
     ----------
     values : (n_leaves,)
+        Followed in memory by `PADDING` more.
     place, total : (n_rows,)
+        A multiple of `LANES`.
     """
-    last = len(values) - 1
-    v0, v1, v2, v3 = values[0], values[min(1, last)], values[min(2, last)], values[min(3, last)]
-    if last < 4:
-        for i in range(len(place)):
-            is_odd = (place[i] & np.uint8(1)) != 0
-            low, high = v1 if is_odd else v0, v3 if is_odd else v2
-            total[i] += high if (place[i] & np.uint8(2)) != 0 else low
-    elif last < 8:
-        v4, v5, v6, v7 = values[4], values[min(5, last)], values[min(6, last)], values[min(7, last)]
-        for i in range(len(place)):
-            is_odd, is_upper = (place[i] & np.uint8(1)) != 0, (place[i] & np.uint8(2)) != 0
-            low, next_low = v1 if is_odd else v0, v3 if is_odd else v2
-            high, next_high = v5 if is_odd else v4, v7 if is_odd else v6
-            low, high = next_low if is_upper else low, next_high if is_upper else high
-            total[i] += high if (place[i] & np.uint8(4)) != 0 else low
-    else:
-        for i in range(len(place)):
-            total[i] += values[place[i]]
+    for i in range(len(place)):
+        total[i] += values[place[i]]
+
+
+@compiled_as(add_values)
+def _add_values(values: Any, place: Any, total: Any) -> Any:  # noqa: ARG001 - the same for all types
+    from dichotomies._kernels.boosting.vectors import adder, find_pick
+
+    pick = find_pick()
+    if pick is None:
+        return add_values
+    rows, entries = 4 * pick.lanes, pick.entries
+    add_all, add_part = adder(pick, is_part=False), adder(pick, is_part=True)
+
+    def call(values: Any, place: Any, total: Any) -> None:
+        if len(values) <= entries:
+            for i in range(0, len(place), rows):
+                add_all(values, 0, place, total, i)
+        else:
+            for first in range(0, len(values), entries):
+                for i in range(0, len(place), rows):
+                    add_part(values, first, place, total, i)
+
+    return call

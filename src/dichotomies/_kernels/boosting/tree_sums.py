@@ -4,6 +4,7 @@ The features that trees use are encoded once per block, a byte each where there 
 All rows of a block go through a tree together, one split at a time, which is vectorised.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,19 +14,31 @@ from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.boosting.encoding import Encoder, encode_column, encode_values
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT
 from dichotomies._kernels.boosting.leaves import (
+    LANES,
+    PADDING,
     add_values,
-    move_above,
+    move_block_above,
     move_categories,
     move_known_above,
     split_above,
+    total_of_row,
 )
 from dichotomies._kernels.compile import kernel
 
-#: Rows that go through the trees together; fewer are rounded up to a multiple of what one instruction takes.
-ROW_BLOCK, LANES = 1024, 64
+#: Rows that go through the trees together; fewer are rounded up to a multiple of `LANES`.
+ROW_BLOCK = 1024
 
-#: Features that are read together: their values in a row are in one line of the cache.
-FEATURE_BLOCK = 8
+#: Bytes of a line of the cache.
+CACHE_LINE = 64
+
+#: Added to the length of rows: those of powers of two would share a few places of the cache.
+PAD = 16
+
+#: Features and rows that are read together: the values of a row are in few lines of the cache.
+FEATURE_BLOCK, ROWS_READ = 32, 8
+
+#: Nodes whose scores are written together, for the same reason.
+NODE_BLOCK = 32
 
 
 class Forest(NamedTuple):
@@ -45,7 +58,7 @@ class Forest(NamedTuple):
         Row of `bits` of a categorical split.
     kind_of_known : (n_splits,)
         The same for rows without missing values.
-    value : (n_splits + n_trees,)
+    value : (n_splits + n_trees + PADDING,)
         In units of a node's own; see `in_units`.
     scale : (n_nodes,)
         Log-odds that a unit stands for.
@@ -87,11 +100,12 @@ class BlockMemory(NamedTuple):
     Attributes
     ----------
     codes : (n_used, n_rows)
-    columns : (FEATURE_BLOCK, n_rows)
+    columns : (FEATURE_BLOCK, n_rows + PAD)
         Values of some features.
     place : (n_rows,)
         The leaf of each row in one tree.
-    total : (n_rows,)
+    total : (NODE_BLOCK, n_rows + PAD)
+        Sums of some nodes.
     """
 
     codes: Any
@@ -110,25 +124,36 @@ def in_units(
 
     Returns
     -------
-    value : (n_splits + n_trees,)
+    value : (n_splits + n_trees + PADDING,)
+        Zeros at the end.
     unit : (n_nodes,)
     """
     n_trees, n_values = np.diff(tree_offsets), np.diff(split_offsets) + 1
     largest = np.maximum.reduceat(np.abs(value), split_offsets[:-1] + np.arange(len(n_values)))
     sums = np.add.reduceat(np.append(largest, 0.0), tree_offsets[:-1])  # of no trees: any number
     unit = np.exp2(np.frexp(sums)[1] - 30.0)
-    return np.rint(value / np.repeat(np.repeat(unit, n_trees), n_values)).astype(np.int32), unit
+    units = np.zeros(len(value) + PADDING, dtype=np.int32)
+    units[: len(value)] = np.rint(value / np.repeat(np.repeat(unit, n_trees), n_values))
+    return units, unit
 
 
 def allocate_block(X: FloatArray, forest: Forest) -> BlockMemory:
     """Allocate memory for a block of these rows."""
     n_rows = min(ROW_BLOCK, -(-max(len(X), 1) // LANES) * LANES)
     return BlockMemory(
-        codes=np.zeros((len(forest.features), n_rows), dtype=forest.limit.dtype),
-        columns=np.empty((FEATURE_BLOCK, n_rows), dtype=X.dtype),
-        place=np.empty(n_rows, dtype=np.uint8),
-        total=np.empty(n_rows, dtype=np.int32),
+        codes=aligned((len(forest.features), n_rows), forest.limit.dtype),
+        columns=aligned((FEATURE_BLOCK, n_rows + PAD), X.dtype),
+        place=aligned((n_rows,), np.dtype(np.uint8)),
+        total=aligned((NODE_BLOCK, n_rows + PAD), np.dtype(np.int32)),
     )
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """An array of zeros that begins with a line of the cache: vectors of others would lie across two."""
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.zeros(size + CACHE_LINE, dtype=np.uint8)
+    begin = -memory.ctypes.data % CACHE_LINE
+    return memory[begin : begin + size].view(dtype).reshape(shape)
 
 
 @kernel(borrows=True)
@@ -143,16 +168,27 @@ def sum_trees(X: FloatArray, forest: Forest, memory: BlockMemory, out: FloatArra
     for begin in range(0, len(X), len(memory.place)):
         n = min(len(memory.place), len(X) - begin)
         width = (n + LANES - 1) // LANES * LANES
-        place, total = memory.place[:width], memory.total[:width]
+        place = memory.place[:width]
         has_missing = encode_block(X[begin : begin + n], forest, memory)
         kinds = forest.kind if has_missing else forest.kind_of_known
-        for k in range(len(forest.base)):
-            for i in range(width):
-                total[i] = 0
-            for tree in range(forest.tree_offsets[k], forest.tree_offsets[k + 1]):
-                add_tree(memory.codes, kinds, forest, tree, place, total)
-            for i in range(n):
-                out[begin + i, k] = forest.base[k] + forest.scale[k] * total[i]
+        for first in range(0, len(forest.base), NODE_BLOCK):
+            nodes = range(first, min(first + NODE_BLOCK, len(forest.base)))
+            for k in nodes:
+                total = memory.total[k - first, :width]
+                total[:] = 0
+                for tree in range(forest.tree_offsets[k], forest.tree_offsets[k + 1]):
+                    add_tree(memory.codes, kinds, forest, tree, place, total)
+            write_scores(forest, first, memory.total, out[begin : begin + n])
+
+
+@kernel
+def write_scores(forest: Forest, first: int, total: Any, out: FloatArray) -> None:
+    """Write the scores of a block of rows at some nodes, those from the given one on."""
+    base, scale = forest.base[first : first + NODE_BLOCK], forest.scale[first : first + NODE_BLOCK]
+    for i in range(len(out)):
+        at, row = np.uintp(total_of_row(i)), out[i, first : first + NODE_BLOCK]
+        for k in range(len(row)):
+            row[k] = base[k] + scale[k] * total[k, at]
 
 
 @kernel
@@ -161,13 +197,25 @@ def encode_block(X: FloatArray, forest: Forest, memory: BlockMemory) -> bool:
     has_missing = False
     for first in range(0, len(forest.features), FEATURE_BLOCK):
         features = forest.features[first : first + FEATURE_BLOCK]
-        for i in range(len(X)):
-            for j in range(len(features)):
-                memory.columns[j, i] = X[i, features[j]]
+        read_columns(X, features, memory.columns)
         for j in range(len(features)):
             u, x = first + j, memory.columns[j, : len(X)]
             has_missing |= encode_column(x, forest.encoder, u, forest.missing[0], memory.codes[u])
     return has_missing
+
+
+@kernel
+def read_columns(X: FloatArray, features: IntArray, columns: FloatArray) -> None:
+    """Copy some features of all rows, several rows at a time, which fill a line of the cache."""
+    n_whole = len(X) // ROWS_READ * ROWS_READ
+    for i in range(0, n_whole, ROWS_READ):
+        for j in range(len(features)):
+            f = np.uintp(features[j])
+            for r in range(ROWS_READ):
+                columns[j, i + r] = X[i + r, f]
+    for i in range(n_whole, len(X)):
+        for j in range(len(features)):
+            columns[j, i] = X[i, features[j]]
 
 
 @kernel(inline=True)
@@ -187,7 +235,7 @@ def add_tree(codes: Any, kinds: Any, forest: Forest, tree: int, place: Any, tota
         elif kinds[s] == MISSING_LEFT:
             move_known_above(column, forest.limit[s], forest.missing[0], leaf, new_leaf, place)
         else:
-            move_above(column, forest.limit[s], leaf, new_leaf, place)
+            move_block_above(column, forest.limit[s], leaf, new_leaf, place)
     add_values(forest.value[begin + tree : end + tree + 1], place, total)
 
 

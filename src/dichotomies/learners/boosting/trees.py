@@ -13,6 +13,7 @@ from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._kernels.boosting.encoding import make_encoder
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT
 from dichotomies._kernels.boosting.tree_sums import (
+    ROW_BLOCK,
     Forest,
     Links,
     allocate_block,
@@ -115,6 +116,9 @@ class BoostedTrees:
 
     #: One model of several class trees encodes the rows once for all of them.
     is_faster_joined: ClassVar = True
+
+    #: Rows are scored in blocks; log-odds of one or a few are used while they are in the cache.
+    rows_at_once: ClassVar = ROW_BLOCK
 
     @classmethod
     def joined(cls, binning: Binning, batches: Sequence[BoostedTrees]) -> BoostedTrees:
