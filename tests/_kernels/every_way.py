@@ -111,6 +111,7 @@ def _ensembles(X, y):
 def _external(proba, y):
     """Class probabilities by every external calibrator that uses kernels."""
     log_proba = np.log(0.98 * proba + 0.002)
+    y = np.where(np.arange(len(y)) % 5, y, (y + 1) % 10)  # not separated, so that there is an optimum
     found = {"sums by class": _sums(log_proba, y)}
     for name in sorted(set(MULTICLASS.names()) - {"dirichlet", "matrix"}):
         found[f"external {name}"] = MULTICLASS.create(name).fit(log_proba, y).predict_log_proba(log_proba)

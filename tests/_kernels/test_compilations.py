@@ -126,7 +126,7 @@ for rows in (digits[0], np.asfortranarray(digits[0])):
     ),
     "dense logistic regression": (
         "fit((X, y), LogisticRegression(), structure='random')",
-        {"newton.axes.train_along_axes": 1},
+        {"newton.axes.train_along_axes": 1, "composition.path_sums": 1},
     ),
     "the same rows, however they are stored": (
         """

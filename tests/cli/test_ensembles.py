@@ -122,7 +122,8 @@ def test_show_tells_what_an_ensemble_is_and_draws_any_of_its_trees(digit_files, 
     }
     shown = run("show", pool).stdout
     assert f"tree 1 of 3 (--tree draws another):\n{reference.trees_[0].draw()}" in shown
-    assert "calibration: internal none, member none, external vector" in shown
+    calibration = f"internal {chosen.internal}, member none, external {chosen.external}"
+    assert f"calibration: {calibration}" in shown
     assert reference.trees_[2].draw() in run("show", pool, "--tree", 3).stdout
     assert "3 trees" in " ".join(run("show", pool, "--tree", 4, code=2).stderr.split())
     assert "pooling" not in run("show", digit_files.model).stdout

@@ -35,12 +35,16 @@ def test_no_union_with_the_confidence_is_smaller(scored, most, confidence):
     answers = confident_unions(model, log_odds, most, confidence)
     proba = np.exp(model.log_proba(log_odds))[:, tree.leaf_order]
     for row, p in enumerate(proba):
-        sizes = [
-            sum(b - a for a, b in union)
+        unions = [
+            (sum(b - a for a, b in union), sum(p[a:b].sum() for a, b in union))
             for union in _all_unions(tree, most)
-            if sum(p[a:b].sum() for a, b in union) >= confidence - 1e-12
         ]
-        assert answers.size[row] == min(sizes)
+        # sums that differ from the confidence by rounding may count or not
+        at_least, at_most = (
+            min(size for size, total in unions if total >= confidence + rounding)
+            for rounding in (-1e-12, 1e-12)
+        )
+        assert at_least <= answers.size[row] <= at_most
         assert answers.n_groups[row] <= most
         assert answers.proba[row] >= confidence - 1e-9
         assert p[np.isin(tree.leaf_labels, answers.labels(row))].sum() == pytest.approx(answers.proba[row])

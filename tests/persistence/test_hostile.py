@@ -156,7 +156,7 @@ def test_parts_that_do_not_fit_together_are_refused(tmp_path, name, number):
     [
         ("platt", put("model_.scorer.maps.kinds", 2)),  # knots, of which there are none
         ("platt", put("model_.scorer.maps.kinds", 3)),
-        ("isotonic", put("model_.scorer.maps.kinds", 4)),
+        ("isotonic", put("model_.scorer.maps.kinds", 7)),
         ("isotonic", put("model_.scorer.maps.kinds", -1)),
         ("isotonic", put("model_.scorer.maps.kinds", lambda a: a.astype(np.int64))),
         ("isotonic", put("model_.scorer.maps.parameters", lambda a: a[:, :2])),

@@ -139,6 +139,29 @@ def class_sums(
     return loss
 
 
+@kernel
+def own_log_proba(
+    log_proba: FloatArray,
+    shift: SingleArray,
+    floor: SingleArray,
+    codes: IntArray,
+    weight: SingleArray,  # noqa: ARG001 - the same arguments as those of the sums
+    scale: SingleArray,
+    bias: SingleArray,
+    out: FloatArray,
+) -> None:
+    """Write the log-probability of each row's class; see `class_sums`."""
+    z = np.empty(log_proba.shape[1], dtype=np.float32)
+    bits = z.view(np.int32)
+    top = np.empty(1, dtype=np.int32)
+    top_value = top.view(np.float32)
+    for i in range(len(log_proba)):
+        _scale(log_proba[i], shift[i], floor[i], scale, bias, z)
+        top[0] = _maximum(bits)
+        own = z[codes[i]] - top_value[0]
+        out[i] = own - np.log(np.float64(_exponentials(top_value[0], z)))
+
+
 @vector_kernel
 def _expectations(
     row: FloatArray, shift: np.float32, floor: np.float32, centre: np.float32, e: SingleArray

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dichotomies.calibrators.multiclass._likelihood import LOWEST
+from dichotomies.calibrators.multiclass._calibration_rows import LOWEST
 from dichotomies.calibrators.multiclass.auto import AutoCalibration, NoCalibration
 from dichotomies.calibrators.multiclass.bias_temperature import BiasTemperatureScaling
 from dichotomies.calibrators.multiclass.isotonic import IsotonicOneVsRest

@@ -33,6 +33,7 @@ def calibrated_nll(plan: Plan, task: NodeTask, external: MulticlassCalibrator, s
     Internal calibration is the planned one; where it is still to be chosen, the better of Platt scaling and
     none. `external` stands for external calibration, if any is planned.
     """
+    plan = replace(plan, average_folds=False)  # the final model scores what is new to it
     wanted = Wanted.SCORES | Wanted.FULL
     crossed = CrossFit.fit(plan, task, wanted, Context(np.random.RandomState(seed), plan.n_jobs))
     planned = plan.internal_calibration

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from dichotomies.calibrators.multiclass import MULTICLASS, _likelihood
 from dichotomies.calibrators.multiclass._bend import Bend, best_bend
-from dichotomies.calibrators.multiclass._likelihood import CalibrationRows, log_odds
+from dichotomies.calibrators.multiclass._calibration_rows import LOWEST, CalibrationRows, log_odds
 from dichotomies.calibrators.multiclass._noise import best_noise, mix
 from tests.calibrators.multiclass.test_contract import nll, sample
 
@@ -148,7 +148,7 @@ def test_sums_and_probabilities_are_those_of_scipy_however_far_apart_the_entries
     x = log_softmax(10 * x, axis=1)
     likelihood = _likelihood.Likelihood(CalibrationRows.read(x, y, np.ones(200)))
     scale, bias = rng.uniform(*scales, 5), bias * rng.normal(size=5)
-    expected = log_softmax(np.maximum(x, _likelihood.LOWEST) * scale + bias, axis=1)
+    expected = log_softmax(np.maximum(x, LOWEST) * scale + bias, axis=1)
     own = expected[np.arange(200), y]
     tolerance = {"rtol": 1e-4, "atol": 1e-3} if single else {"rtol": 1e-9, "atol": 1e-12}
     value, sums = likelihood.class_sums(scale, bias)

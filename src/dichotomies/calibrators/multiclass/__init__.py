@@ -1,6 +1,6 @@
 """External calibration of class log-probabilities, one file per family."""
 
-from dichotomies.calibrators.multiclass._likelihood import LOWEST
+from dichotomies.calibrators.multiclass._calibration_rows import LOWEST
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 
 __all__ = ["LOWEST", "MULTICLASS", "MulticlassCalibrator"]

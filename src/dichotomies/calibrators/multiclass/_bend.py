@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dichotomies._common.typing import FloatArray, IntArray
-from dichotomies.calibrators.multiclass._likelihood import normalise, row_blocks
+from dichotomies.calibrators.multiclass._calibration_rows import normalise, row_blocks
 
 #: Standard deviations of t around 1 and of g around 0.
 _DEVIATIONS = np.array([0.3, 1.0])

@@ -15,7 +15,7 @@ from dichotomies._common.array_api import like, log_softmax, own_entries
 from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._common.validation import to_host
-from dichotomies.calibrators.multiclass._likelihood import LOWEST, CalibrationRows
+from dichotomies.calibrators.multiclass._calibration_rows import LOWEST, CalibrationRows
 
 #: Bytes of log-probabilities that are evaluated at a time.
 _BLOCK_BYTES = 2**29

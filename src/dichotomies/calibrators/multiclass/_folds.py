@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dichotomies._common.typing import IntArray
-from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
+from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows
 
 
 def balanced_folds(rows: CalibrationRows, n_folds: int) -> IntArray:

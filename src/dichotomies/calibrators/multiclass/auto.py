@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dichotomies._common.best_of import best_of
 from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows
 from dichotomies.calibrators.multiclass._folds import balanced_folds
-from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 from dichotomies.persistence import Estimator, savable
 

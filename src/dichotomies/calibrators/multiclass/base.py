@@ -17,7 +17,12 @@ from dichotomies._common.registry import Registry
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._common.validation import bounded_counts, namespace, row_weights, to_host
 from dichotomies.calibrators.multiclass import _device
-from dichotomies.calibrators.multiclass._likelihood import CalibrationRows, normalise, normalised, row_blocks
+from dichotomies.calibrators.multiclass._calibration_rows import (
+    CalibrationRows,
+    normalise,
+    normalised,
+    row_blocks,
+)
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import Size, declares, expect
 

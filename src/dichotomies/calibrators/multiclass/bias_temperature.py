@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dichotomies._common.typing import FloatArray
-from dichotomies.calibrators.multiclass._likelihood import CalibrationRows, Likelihood, best_scale
+from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows
+from dichotomies.calibrators.multiclass._likelihood import Likelihood, best_scale
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 from dichotomies.calibrators.multiclass.vector import present_only
 

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from dichotomies._common.typing import FloatArray
-from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
+from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 
 

@@ -9,8 +9,9 @@ from scipy.optimize import minimize
 
 from dichotomies._common.array_api import like
 from dichotomies._common.typing import FloatArray
+from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows, normalise
 from dichotomies.calibrators.multiclass._folds import balanced_folds
-from dichotomies.calibrators.multiclass._likelihood import CalibrationRows, Likelihood, best_scale, normalise
+from dichotomies.calibrators.multiclass._likelihood import Likelihood, best_scale
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 
 #: Maximum size of the matrix: L-BFGS keeps two dozen arrays of its size.

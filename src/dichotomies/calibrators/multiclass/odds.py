@@ -8,19 +8,21 @@ import numpy as np
 
 from dichotomies._common.array_api import like, log_softmax
 from dichotomies.calibrators.multiclass._bend import Bend, best_bend
-from dichotomies.calibrators.multiclass._likelihood import LOWEST, Likelihood, normalise, row_blocks
+from dichotomies.calibrators.multiclass._calibration_rows import LOWEST, normalise, row_blocks
+from dichotomies.calibrators.multiclass._likelihood import Likelihood
 from dichotomies.calibrators.multiclass._noise import best_noise, mix
 from dichotomies.calibrators.multiclass.base import MULTICLASS
 from dichotomies.calibrators.multiclass.vector import VectorScaling
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray
-    from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
+    from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows
     from dichotomies.calibrators.multiclass._scaling import ScalingObjective
 
 _UNTRUSTED = 0.5  # share of noise of rows unlike those fitted to, by Laplace's rule: none of them was seen
 _STRETCH = 1.25  # of all scales, as long as that makes the rows likelier by so many nats:
 _WORTH_STRETCHING = 1.0
+_MOST_BENT = 2**21  # rows times classes that the bend is fitted to: they are many for its two numbers
 
 
 @MULTICLASS.register("vector-odds")
@@ -96,7 +98,8 @@ class OddsScaling(VectorScaling):
         mine = np.arange(len(rows.codes)), rows.codes
         scaled = likelihood.log_proba(self.scale_, self.bias_)
         trust = best_noise(scaled[mine], rows.weight, self.n_classes_).trust
-        self.bend_ = tuple(best_bend(scaled, rows.codes, rows.weight * trust))
+        some = slice(None, None, -(-scaled.size // _MOST_BENT))
+        self.bend_ = tuple(best_bend(scaled[some], rows.codes[some], (rows.weight * trust)[some]))
         for part in row_blocks(*rows.shape):
             self.bend.apply(scaled[part])
         self.noise_ = best_noise(scaled[mine], rows.weight, self.n_classes_).share

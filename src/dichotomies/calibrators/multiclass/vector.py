@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from dichotomies._common.array_api import like
+from dichotomies.calibrators.multiclass._calibration_rows import log_odds, row_blocks
 from dichotomies.calibrators.multiclass._device import log_odds as log_odds_on
-from dichotomies.calibrators.multiclass._likelihood import (
-    BestScale,
-    Likelihood,
-    best_scale,
-    log_odds,
-    row_blocks,
-)
+from dichotomies.calibrators.multiclass._likelihood import BestScale, Likelihood, best_scale
 from dichotomies.calibrators.multiclass._scaling import ScalingObjective, Spread, best_spread
 from dichotomies.calibrators.multiclass.base import MULTICLASS, HeldOut, MulticlassCalibrator
 
@@ -22,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies.calibrators.multiclass._likelihood import CalibrationRows
+    from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows
 
 _ROUGHLY = 1e-3  # relative error of the common scale to start from
 _ROUGH_TOL = 1e-4  # nats per row, before the prior is chosen again
