@@ -1,14 +1,14 @@
-"""Idle threads while boosted trees are trained over nodes, and what threads over features could gain.
+"""Threads that train boosted trees: over nodes, and together at nodes that take longer than an even share.
 
-Nodes are trained one after the other, and their processor times replayed on several threads in the order in
-which a fit starts them, so that other work on the machine does not matter.
+Fits are timed with one thread and with two. For more threads than this machine may have, nodes are trained
+one after the other, and their processor times replayed in the order in which a fit starts them.
 """
 
 from __future__ import annotations
 
 import heapq
 import time
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -16,12 +16,11 @@ import numpy as np
 
 from benchmarks.race import arguments, report, seconds
 from dichotomies import HistGradientBoostClassifier, NestedDichotomyClassifier
+from dichotomies._common import parallel
 from dichotomies._common.parallel import even_batches
 from dichotomies.learners.boosting import training
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from dichotomies._common.typing import FloatArray, IntArray
 
 N_FEATURES, N_THREADS = 50, (2, 4, 8)
@@ -30,24 +29,18 @@ N_FEATURES, N_THREADS = 50, (2, 4, 8)
 SHAPES = [(200_000, 2, 0.0), (200_000, 3, 0.0), (200_000, 8, 0.0), (200_000, 8, 0.6), (100_000, 100, 0.0)]
 
 TEXT = """
-# Threads over nodes, and over features
+# Threads over nodes, and at large nodes over rows and features
 
-`n_jobs` trains the nodes of a tree, of all models, in threads; one node is trained by one thread, so that the
-root, which has all rows, bounds the gain. Every node of generated problems ({n_features} features, default
-parameters) was trained alone, and the processor times replayed on 2, 4 and 8 threads. *Busy* is the share of
-the threads' time in which they train: first with the nodes in their order in the tree, model after model;
-then longest first by their rows, which is what a fit does. Without calibration there is one model; with it,
-one more for each fold.
+`n_jobs` trains the nodes of a tree, of all models, in threads, longest first. A node that takes longer than
+an even share of what is left is trained by all threads together: each sums the histograms of a part of the
+features, finds their best splits, and takes a part of the rows for gradients, for dividing rows between
+leaves, and for the leaves' steps. Generated problems, {n_features} features, default parameters. Without
+calibration there is one model; with it, one more for each fold.
 
-Threads over features would help where the second share is low: two threads are busy for less than 90 % of the
-time only where there are two or three classes and no calibration. They are not built, because they would gain
-little. At a root with 200,000 rows, a tree of 63 leaves takes {tree:.1f} ms, {share:.0f} % of it for
-histograms and their splits (by the time that more features per tree take), the rest for what goes over rows:
-gradients, draws, dividing rows between leaves, and the leaves' steps. Halving the former would take
-{gain:.0f} % off the time at the root, if threads waited for one another at no cost. But it is {split:.0f} µs
-for each of the 62 splits on average, and to hand a task to each of two threads of Python, and wait for both,
-takes {handing:.0f} µs on the busy machine on which this was
-measured: more than half of a split, on average, which is what is saved.
+*Times faster* compares a fit by two threads with one by a single thread, including what one thread does, such
+as binning: with one thread for each node, and with large nodes divided; the least of {repeats} times each.
+*Busy* is the share of the threads' time in which they train: the processor times of all nodes, each trained
+alone, replayed with one thread for each node, and with large nodes divided evenly, at no cost of waiting.
 """
 
 
@@ -75,6 +68,12 @@ def timing(taken: list[tuple[int, int, float]]) -> Any:
     return patch.object(training, "_train_batch", timed)
 
 
+def model_of(*, calibrated: bool, n_jobs: int = 1) -> NestedDichotomyClassifier:
+    """The default model, or one without calibration."""
+    given: dict[str, Any] = {} if calibrated else {"internal_calibration": None, "external_calibration": None}
+    return NestedDichotomyClassifier(HistGradientBoostClassifier(), random_state=0, n_jobs=n_jobs, **given)
+
+
 def costs_of(X: FloatArray, y: IntArray, *, calibrated: bool) -> tuple[IntArray, FloatArray]:
     """Rows of every node, and the processor seconds of each model at each node, shape (n_models, n_nodes)."""
     taken: list[tuple[int, int, float]] = []
@@ -84,80 +83,60 @@ def costs_of(X: FloatArray, y: IntArray, *, calibrated: bool) -> tuple[IntArray,
         sizes.append(n_rows)
         return [range(i, i + 1) for i in range(len(n_rows))]
 
-    given: dict[str, Any] = {} if calibrated else {"internal_calibration": None, "external_calibration": None}
-    model = NestedDichotomyClassifier(HistGradientBoostClassifier(), random_state=0, **given)
     with timing(taken), patch.object(training, "even_batches", one_by_one):
-        model.fit(X, y)
+        model_of(calibrated=calibrated).fit(X, y)
     ordered = sorted(taken, key=lambda each: (each[0] < 0, *each[:2]))  # the model of all rows is last
     return sizes[0], np.array([cost for *_, cost in ordered]).reshape(-1, len(sizes[0]))
 
 
-def replayed(tasks: Sequence[float], n_threads: int) -> float:
+def replayed(tasks: FloatArray, n_threads: int) -> float:
     """Seconds until the last task is done, each started by the first thread that is free."""
     free = [0.0] * n_threads
-    for cost in tasks:
+    for cost in tasks.tolist():
         heapq.heapreplace(free, free[0] + cost)
     return max(free)
 
 
-def busy(sizes: IntArray, costs: FloatArray, n_threads: int) -> list[str]:
-    """Share of the threads' time that is work, in the order of the tree and longest first."""
+def busy(sizes: IntArray, costs: FloatArray, n_threads: int) -> str:
+    """Share of the threads' time that is work, with one thread for each node and with large ones divided."""
     batches = even_batches(sizes, n_threads)
-    tasks = [float(model[batch.start : batch.stop].sum()) for model in costs for batch in batches]
+    tasks = np.array([model[batch.start : batch.stop].sum() for model in costs for batch in batches])
     n_folds = len(costs) - 1  # models of folds come first
     shares = [1 - 1 / max(n_folds, 1)] * n_folds + [1.0]
-    n_rows = [share * sizes[batch.start : batch.stop].sum() for share in shares for batch in batches]
-    longest_first = [tasks[i] for i in np.argsort(-np.array(n_rows), kind="stable")]
-    ends = replayed(tasks, n_threads), replayed(longest_first, n_threads)
-    return [f"{100 * sum(tasks) / n_threads / end:.0f} %" for end in ends]
+    n_rows = np.array(
+        [share * sizes[batch.start : batch.stop].sum() for share in shares for batch in batches]
+    )
+    order = np.argsort(-n_rows, kind="stable")
+    tasks, n = tasks[order], parallel._n_divided(n_rows[order], n_threads)
+    ends = replayed(tasks, n_threads), tasks[:n].sum() / n_threads + replayed(tasks[n:], n_threads)
+    return " / ".join(f"{100 * tasks.sum() / n_threads / end:.0f} %" for end in ends)
 
 
-def root_of(share: float | str, X: FloatArray, y: IntArray) -> tuple[float, int]:
-    """Processor seconds at the root with a share of the features for every tree, and its number of trees."""
-    model = HistGradientBoostClassifier(max_tree_features=share)
-    taken: list[tuple[int, int, float]] = []
-    with timing(taken):
-        model.fit(X, y)
-    return taken[0][2], model.n_trees_
-
-
-def parts_of_root(repeats: int) -> dict[str, float]:
-    """Milliseconds of a tree at a root, the share of histograms in percent, and microseconds of a split."""
-    X, y = problem(200_000, 2, 0.0)
-    few, default = 1 / np.sqrt(N_FEATURES), 2 / np.sqrt(N_FEATURES)
-    runs = [[root_of(share, X, y) for share in (few, default)] for _ in range(repeats)]
-    (less, _), (whole, n_trees) = np.min(runs, axis=0)
-    share = (whole - less) * default / (default - few) / whole
-    tree = whole / n_trees
-    return {
-        "tree": 1e3 * tree,
-        "share": 100 * share,
-        "split": 1e6 * tree * share / 62,
-        "gain": 50 * share,
-        "handing": 1e6 * _handing_over(),
-    }
-
-
-def _handing_over(n: int = 2_000) -> float:
-    """Seconds to give a task to each of two threads, and to wait until both are done."""
-    with ThreadPoolExecutor(2) as pool:
-        return seconds(lambda: [list(pool.map(abs, (1, 2))) for _ in range(n)]) / n
+def gains(X: FloatArray, y: IntArray, *, calibrated: bool, repeats: int) -> str:
+    """Time by one thread relative to that by two: a thread for each node, or large nodes divided."""
+    least = []
+    for n_jobs, worth_dividing in ((1, np.inf), (2, np.inf), (2, parallel._WORTH_DIVIDING)):
+        with patch.object(parallel, "_WORTH_DIVIDING", worth_dividing):
+            fit = model_of(calibrated=calibrated, n_jobs=n_jobs).fit
+            least.append(min(seconds(partial(fit, X, y)) for _ in range(repeats)))
+    return " / ".join(f"{least[0] / each:.2f}" for each in least[1:])
 
 
 def main() -> None:
-    """Replay all shapes, and take the root apart."""
+    """Time and replay all shapes."""
     options, rows = arguments(__doc__, repeats=3), []
     for n_rows, n_classes, largest in SHAPES:
         X, y = problem(n_rows, n_classes, largest)
         for calibrated in (False, True):
             sizes, costs = costs_of(X, y, calibrated=calibrated)
             shape = f"{n_classes}, one with {largest:.0%}" if largest else f"{n_classes}"
-            begin = [f"{n_rows:,}", shape, len(costs), f"{costs.sum():.1f}"]
-            shares = [" / ".join(busy(sizes, costs, n)) for n in N_THREADS]
-            rows.append([*begin, *shares])
+            measured = gains(X, y, calibrated=calibrated, repeats=options.repeats)
+            shares = [busy(sizes, costs, n) for n in N_THREADS]
+            rows.append([f"{n_rows:,}", shape, len(costs), measured, *shares])
             print(rows[-1], flush=True)
-    text = TEXT.strip().format(n_features=N_FEATURES, **parts_of_root(options.repeats))
-    header = ["rows", "classes", "models", "work, s", *(f"{n} threads: busy" for n in N_THREADS)]
+    text = TEXT.strip().format(n_features=N_FEATURES, repeats=options.repeats)
+    replays = [f"{n} threads: busy" for n in N_THREADS]
+    header = ["rows", "classes", "models", "two threads: times faster", *replays]
     report("boosting_threads", text + "\n", header, rows, save=options.save)
 
 

@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.race import arguments, ratio, report
 from dichotomies.calibrators.multiclass import MULTICLASS
-from dichotomies.calibrators.multiclass._likelihood import CalibrationRows, Likelihood
+from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows
+from dichotomies.calibrators.multiclass._likelihood import Likelihood
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray

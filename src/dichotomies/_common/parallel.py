@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dichotomies._common.cluster import Cluster
     from dichotomies._common.progress import Reporter
-    from dichotomies._common.typing import IntArray
+    from dichotomies._common.typing import FloatArray, IntArray
 
 
 #: Enough for load balancing and progress reports, few enough to be cheap.
@@ -37,6 +37,9 @@ _CLUSTERS = ("DaskDistributedBackend", "RayBackend")
 
 #: Seconds of work on one core below which a cluster would only take longer.
 _WORTH_SENDING = 1.0
+
+#: Seconds of a task on one core below which several workers would only take longer together.
+_WORTH_DIVIDING = 0.1
 
 #: Seconds that a fork waits for other threads to finish the task they are at.
 _PATIENCE = 10.0
@@ -169,7 +172,7 @@ def run(
         user's (``joblib.parallel_config``), processes by default.
     """
     with ONE_BLAS_THREAD:
-        if len(arguments) == 1 or effective_n_jobs(n_jobs) == 1:
+        if len(arguments) <= 1 or effective_n_jobs(n_jobs) == 1:
             return _run_alone(task, arguments, progress, span)
         pool = _ReportingParallel(n_jobs=n_jobs, require="sharedmem" if shared_memory else None)
         pool.progress, pool.total, pool.span = progress, len(arguments), span
@@ -238,6 +241,13 @@ def _is_on_cluster() -> bool:
     return type(get_active_backend()[0]).__name__ in _CLUSTERS
 
 
+def _n_divided(seconds: FloatArray, n_jobs: int) -> int:
+    """Number of tasks, in descending order, that take longer than an even share of what is left to do."""
+    share_left = np.cumsum(seconds[::-1])[::-1] / n_jobs
+    is_long = (seconds > share_left) & (seconds > _WORTH_DIVIDING)
+    return int(np.argmin(np.append(is_long, False)))
+
+
 @dataclass(frozen=True)
 class Context:
     """Random numbers, workers and progress reports of one call.
@@ -271,6 +281,7 @@ class Context:
         *,
         work: str = "",
         threads: bool = True,
+        is_divisible: bool = False,
     ) -> list[Any]:
         """Call ``function(shared, *each)`` for each tuple of arguments; return the results in their order.
 
@@ -287,6 +298,9 @@ class Context:
             Title of the progress report.
         threads : bool
             On this machine, run in threads; otherwise in processes, unless joblib is told otherwise.
+        is_divisible : bool
+            `function` has a parameter `n_threads`. A task that takes longer than an even share of the work
+            then gets all workers, before the others get one each.
         """
         progress = self.progress(work)
         remote = self.cluster(float(np.sum(seconds)))
@@ -297,13 +311,23 @@ class Context:
                 if progress is not None:
                     progress.show(len(results) / len(arguments))
             return [results[i] for i in range(len(arguments))]
-        cost = np.asarray(seconds)
-        if effective_n_jobs(self.n_jobs) == 1:  # the largest nodes come first, and need most memory
+        cost, n_jobs = np.asarray(seconds), effective_n_jobs(self.n_jobs)
+        if n_jobs == 1:  # the largest nodes come first, and need most memory
             cost = np.zeros(len(arguments))
         order = np.argsort(-cost, kind="stable")
-        tasks = [arguments[i] for i in order]
+        tasks, call = [arguments[i] for i in order], partial(function, shared)
+        n_first = _n_divided(cost[order], n_jobs) if is_divisible else 0
+        turn = n_first / max(len(tasks), 1)
         done = run(
-            partial(function, shared), tasks, n_jobs=self.n_jobs, progress=progress, shared_memory=threads
+            partial(call, n_threads=n_jobs), tasks[:n_first], n_jobs=1, progress=progress, span=(0.0, turn)
+        )
+        done += run(
+            call,
+            tasks[n_first:],
+            n_jobs=self.n_jobs,
+            progress=progress,
+            span=(turn, 1.0),
+            shared_memory=threads,
         )
         return [done[i] for i in np.argsort(order)]
 

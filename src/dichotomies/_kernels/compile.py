@@ -73,6 +73,11 @@ def compiling_always() -> AbstractContextManager[None]:
     return _set(_COMPILES_ALWAYS)
 
 
+def has_compiler() -> bool:
+    """Return False if ``NUMBA_DISABLE_JIT=1``: the interpreter runs all kernels."""
+    return os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+
+
 class Kernel(Generic[P, R]):
     """A loop over arrays, compiled at its first call.
 
@@ -130,7 +135,7 @@ class Kernel(Generic[P, R]):
     @cached_property
     def compiled(self) -> Callable[P, R]:
         """The dispatcher, which compiles at the first call; numba is imported only now."""
-        if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        if not has_compiler():
             return np.errstate(all="ignore")(self.function)  # compiled code does not warn either
         from dichotomies._kernels import dispatch
 

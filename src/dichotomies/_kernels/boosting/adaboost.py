@@ -65,7 +65,7 @@ def boost_ada_nodes(
     for k in range(len(ranges.begin)):
         # with a minimum leaf size the best split may be forbidden, so the others must be available
         merge = boosting.min_rows[k] == 1
-        rows = begin_node(bins, weight, fold, left_out, ranges, k, merge, room, origin, out)
+        rows = begin_node(bins, weight, fold, left_out, ranges, k, merge, room, origin, memory.team, out)
         if out.is_trained[k]:
             before = t
             t, s = add_trees(boosting, bins, weight, k, rows, origin, tree, memory, boosted, t, s, out)
@@ -89,7 +89,7 @@ def add_trees(
 ) -> tuple[int, int]:
     """Write the trees of node `k` after `t` trees and `s` splits of others; return their numbers then."""
     weight, rate, real = boosted.weight, boosting.learning_rate, boosting.real
-    most = take_weights(all_weights, origin.taken, rows.n_rows, weight)
+    most = take_weights(all_weights, rows.most, origin.taken, rows.n_rows, weight)
     normalise(weight, rows.n_rows, most)
     growth = Growth(boosting.max_depth[k], boosting.max_leaves[k], boosting.min_rows[k], 0, 1.0, 1.0, 1.0, 0)
     votes = 0.0

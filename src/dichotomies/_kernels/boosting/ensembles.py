@@ -145,7 +145,7 @@ def write_splits(
     for i in range(n_splits):
         node = tree.nodes[tree.nodes[i]["split"]]
         at, child = rows.features[node["feature"]], tree.nodes[node["child"] : node["child"] + 2]
-        left_is_larger = child[0]["end"] - child[0]["begin"] > child[1]["end"] - child[1]["begin"]
+        left_is_larger = child[0]["n_rows"] > child[1]["n_rows"]
         # missing values that training has not seen go with the majority, as in scikit-learn
         missing_left = node["missing_left"] if at["has_missing"] else left_is_larger
         out.leaf[s + i], out.feature[s + i] = node["leaf"], at["number"]

@@ -49,7 +49,7 @@ def gini_is_open(criterion: Gini, growth: Growth, node: Any) -> bool:
     node["least"] = node["score"] = -1.0
     a, b = float(node["first"]), float(node["second"])
     is_pure = 2.0 * a * b <= criterion.pure * (a + b) * (a + b)
-    return bool(not is_pure and node["end"] - node["begin"] >= 2 * growth.min_rows)
+    return bool(not is_pure and node["n_rows"] >= 2 * growth.min_rows)
 
 
 @kernel

@@ -12,6 +12,7 @@ from dichotomies._kernels.boosting.newton import HESSIAN_EPSILON, CategoricalNew
 from dichotomies._kernels.boosting.room import Boosted, Ranges, begin_node, take_weights
 from dichotomies._kernels.boosting.rows import write_row_keys
 from dichotomies._kernels.boosting.sparse_rows import SparseBins
+from dichotomies._kernels.boosting.team import DISSOLVE, LEFT, Team, meet, sums, told_now
 from dichotomies._kernels.boosting.tree_memory import Growth, Search, Tree
 from dichotomies._kernels.boosting.trees import grow_tree
 from dichotomies._kernels.compile import kernel
@@ -76,7 +77,7 @@ def boost_gradient_nodes(
     """
     t, s = 0, 0
     for k in range(len(ranges.begin)):
-        rows = begin_node(bins, weight, fold, left_out, ranges, k, False, room, origin, out)
+        rows = begin_node(bins, weight, fold, left_out, ranges, k, False, room, origin, memory.team, out)
         if out.is_trained[k]:
             before = t
             t, s = add_trees(boosting, bins, weight, k, rows, origin, tree, memory, boosted, t, s, out)
@@ -100,10 +101,11 @@ def add_trees(
 ) -> tuple[int, int]:
     """Write the trees of node `k` after `t` trees and `s` splits of others; return their numbers then."""
     criterion, score, n_rows, n_negative = boosting.criterion, boosted.score, rows.n_rows, rows.n_negative
+    team = memory.team
     weight, gradients, keys = boosted.weight, boosted.gradients, boosted.keys
-    most = take_weights(all_weights, origin.taken, n_rows, weight)
-    exact, packing = FIXED_POINT_ONE / (n_rows * most), PACKED_ONE / (n_rows * most)
-    out.base[k] = prior_log_odds(n_rows, n_negative, weight, exact, score)
+    most = take_weights(all_weights, rows.most, origin.taken, n_rows, weight)
+    exact, packing = FIXED_POINT_ONE / (rows.n_all * most), PACKED_ONE / (rows.n_all * most)
+    out.base[k] = prior_log_odds(team, n_rows, n_negative, weight, exact, score)
     out.base[k] *= out.scale[k]
     unit = 1.0 / packing
     least: Any = np.ceil(criterion.min_hessian / unit)
@@ -124,30 +126,35 @@ def add_trees(
             keys[i] = mix_bits(keys[i])
     for number in range(boosting.n_estimators[k]):
         amounts = rows.amounts
-        hessian = (
-            newton_amounts(n_rows, n_negative, weight, score, exact, packing, gradients, amounts) / exact
-        )
+        own = newton_amounts(n_rows, n_negative, weight, score, exact, packing, gradients, amounts)
+        hessian, wants_to_leave = sums(team, own, team.board[DISSOLVE])
+        if wants_to_leave > 0:
+            team.board[LEFT] = 1
+            break
         if boosting.subsample < 1.0:
             draw_rows(n_rows, keys, boosting.subsample, boosting.seed, number, rows.amounts)
         n = grow_tree(criterion, rows, growth, number, tree, memory)
         if n > 0:
             write_splits(criterion, rows, origin, bins, tree, n, t, s, out)
             values = out.value[s + t : s + t + n + 1]
-            step_leaves(criterion, tree, gradients, 1.0 / exact, boosting.learning_rate, values, score)
+            step_leaves(criterion, team, tree, gradients, 1.0 / exact, boosting.learning_rate, values, score)
             t, s = t + 1, s + n
-        elif not draws or hessian < 2.0 * criterion.min_hessian:
+        elif not draws or hessian / exact < 2.0 * criterion.min_hessian:
             break  # no later tree would find a split either
     return t, s
 
 
 @kernel
-def prior_log_odds(n_rows: int, n_negative: int, weight: FloatArray, scale: float, score: FloatArray) -> Any:
+def prior_log_odds(
+    team: Team, n_rows: int, n_negative: int, weight: FloatArray, scale: float, score: FloatArray
+) -> Any:
     """Log-odds of the positive rows' weight, independently of their order: the first score of every row."""
     negative, positive = np.int64(0), np.int64(0)
     for i in range(n_negative):
         negative += np.int64(weight[i] * scale + 0.5)
     for i in range(n_negative, n_rows):
         positive += np.int64(weight[i] * scale + 0.5)
+    negative, positive = sums(team, negative, positive)
     prior = np.log(max(np.float64(positive), 1.0) / max(np.float64(negative), 1.0))
     for i in range(n_rows):
         score[i] = prior
@@ -223,6 +230,7 @@ def draw_rows(n_rows: int, keys: Any, share: float, seed: int, number: int, amou
 @kernel
 def step_leaves(
     criterion: Any,
+    team: Team,
     tree: Tree,
     gradients: IntArray,
     unit: float,
@@ -231,16 +239,29 @@ def step_leaves(
     score: FloatArray,
 ) -> None:
     """Write the Newton step of every leaf, and add it to the scores of its rows."""
+    told = told_now(team)
     for number in range(2 * len(values) - 1):
         node = tree.nodes[number]
         if node["child"] >= 0:
             continue
         gradient, hessian = np.int64(0), np.int64(0)
-        for place in range(node["begin"], node["end"]):
-            gradient += gradients[0, tree.order[place]]
-            hessian += gradients[1, tree.order[place]]
+        rows = tree.order[node["begin"] : node["end"]]
+        for i in range(len(rows)):
+            gradient += gradients[0, rows[i]]
+            hessian += gradients[1, rows[i]]
+        told[team.rank, 2 * node["leaf"]], told[team.rank, 2 * node["leaf"] + 1] = gradient, hessian
+    meet(team)
+    for number in range(2 * len(values) - 1):
+        node = tree.nodes[number]
+        if node["child"] >= 0:
+            continue
+        gradient, hessian = np.int64(0), np.int64(0)
+        for r in range(team.size):
+            gradient += told[r, 2 * node["leaf"]]
+            hessian += told[r, 2 * node["leaf"] + 1]
         penalty = criterion.l2_regularization + HESSIAN_EPSILON
-        step = -unit * gradient / (unit * hessian + penalty)
-        values[node["leaf"]] = learning_rate * step
-        for place in range(node["begin"], node["end"]):
-            score[tree.order[place]] += learning_rate * step
+        step = learning_rate * (-unit * gradient / (unit * hessian + penalty))
+        values[node["leaf"]] = step
+        rows = tree.order[node["begin"] : node["end"]]
+        for i in range(len(rows)):
+            score[rows[i]] += step

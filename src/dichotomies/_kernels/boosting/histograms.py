@@ -43,6 +43,17 @@ def clear(histogram: IntArray, begin: int, end: int) -> None:
             histogram[channel, b] = 0
 
 
+@kernel
+def add_up(parts: IntArray, begin: int, end: int, out: IntArray) -> None:
+    """Write the sum of some bins of several histograms."""
+    for channel in range(len(out)):
+        for b in range(begin, end):
+            out[channel, b] = parts[0, channel, b]
+        for i in range(1, len(parts)):
+            for b in range(begin, end):
+                out[channel, b] += parts[i, channel, b]
+
+
 @kernel(inline=True)
 def subtract(whole: IntArray, part: IntArray, begin: int, end: int, shift: int, out: IntArray) -> None:
     """Subtract some bins of one histogram from another's, which are `shift` places further on."""

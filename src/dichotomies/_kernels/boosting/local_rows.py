@@ -7,6 +7,7 @@ import numpy as np
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.encoding import MISSING, ROW_BLOCK, Codes
 from dichotomies._kernels.boosting.histograms import add_to_four
+from dichotomies._kernels.boosting.team import Team, meet
 from dichotomies._kernels.boosting.tree_memory import FEATURE_BLOCK
 from dichotomies._kernels.compile import kernel
 
@@ -56,8 +57,14 @@ class LocalRows(NamedTuple):
 
     Attributes
     ----------
-    n_rows, n_negative, n_features : int
-        Rows, of which the negative ones come first; features that vary among them.
+    n_rows, n_negative : int
+        Rows, of which the negative ones come first: all of the node, or those of one member of a team.
+    n_all : int
+        Rows of all members.
+    most : float
+        Largest of their weights.
+    n_features : int
+        Features that vary among them.
     features : (n_features,) of FEATURE
     codes : (n_features, n_rows)
         Local bins.
@@ -68,6 +75,8 @@ class LocalRows(NamedTuple):
 
     n_rows: int
     n_negative: int
+    n_all: int
+    most: float
     n_features: int
     features: IntArray
     codes: Codes
@@ -83,22 +92,28 @@ class Origin(NamedTuple):
         Row numbers.
     first_bin, last_bin : (n_bins,)
         First and last of the global bins merged into each local bin.
-    counts : (3, 256)
-        Scratch: rows of either class in each bin, and its local number.
+    numbers : (256,)
+        Scratch: the local number of each bin of a feature.
+    kinds : (size of the team, n_features, 256)
+        Scratch: the classes that have rows in each bin, 1 for the negative one, 2 for the other, 3 for both;
+        of each member's rows.
     """
 
     taken: IntArray
     first_bin: IntArray
     last_bin: IntArray
-    counts: IntArray
+    numbers: IntArray
+    kinds: Codes
 
 
-def allocate_rows(n_rows: int, n_features: int) -> tuple[LocalRows, Origin]:
-    """Allocate room for this many rows."""
-    room = n_features * min(256, n_rows)
+def allocate_rows(n_rows: int, n_features: int, team: Team) -> tuple[LocalRows, Origin]:
+    """Allocate room for the rows of one member of a team, of this many."""
+    room, n_rows = n_features * min(256, n_rows), -(-n_rows // team.size)
     rows = LocalRows(
         n_rows=0,
         n_negative=0,
+        n_all=0,
+        most=0.0,
         n_features=0,
         features=np.empty(n_features, dtype=FEATURE),
         codes=np.empty((n_features, n_rows), dtype=np.uint8),
@@ -108,14 +123,23 @@ def allocate_rows(n_rows: int, n_features: int) -> tuple[LocalRows, Origin]:
         taken=np.empty(n_rows, dtype=np.intp),
         first_bin=np.empty(room, dtype=np.intp),
         last_bin=np.empty(room, dtype=np.intp),
-        counts=np.empty((3, 256), dtype=np.intp),
+        numbers=np.empty(256, dtype=np.intp),
+        kinds=np.empty((team.size, n_features, 256), dtype=np.uint8),
     )
     return rows, origin
 
 
 @kernel
 def local_rows(
-    bins: Bins, room: LocalRows, origin: Origin, n_negative: int, n_rows: int, merge: bool
+    bins: Bins,
+    room: LocalRows,
+    origin: Origin,
+    n_negative: int,
+    n_rows: int,
+    n_all: int,
+    most: float,
+    merge: bool,
+    team: Team,
 ) -> LocalRows:
     """Transpose the rows taken by a node to feature-major order, renumbering bins without the empty ones.
 
@@ -130,41 +154,53 @@ def local_rows(
         Memory.
     origin : Origin
         Of which ``taken[:n_rows]`` are the node's rows, the negative ones first.
+    n_all, most
+        As in `LocalRows`.
     merge : bool
         Merge such bins.
     """
-    codes, features, taken, counts = room.codes, room.features, origin.taken, origin.counts
+    codes, features, numbers = room.codes, room.features, origin.numbers
+    copy_codes(bins, room, origin, n_negative, n_rows, origin.kinds[team.rank])
+    meet(team)
+    kept, first = 0, 0
+    for f in range(len(codes)):
+        is_categorical, kinds = bins.is_categorical[f], origin.kinds[:, f]
+        merges = merge and not is_categorical
+        end = number_bins(kinds, merges, first, origin.first_bin, origin.last_bin, numbers)
+        if end - first > 1:
+            for i in range(n_rows):
+                codes[kept, i] = numbers[codes[f, i]]
+            at = features[kept]
+            at["number"], at["begin"], at["end"] = f, first, end
+            at["has_missing"], at["is_categorical"] = origin.last_bin[end - 1] == MISSING, is_categorical
+            kept, first = kept + 1, end
+    return LocalRows(n_rows, n_negative, n_all, most, kept, features, codes, room.amounts)
+
+
+@kernel
+def copy_codes(
+    bins: Bins, room: LocalRows, origin: Origin, n_negative: int, n_rows: int, kinds: Codes
+) -> None:
+    """Copy the codes of the rows taken, and write the classes that have rows in each bin of a feature."""
+    codes, taken = room.codes, origin.taken
     for i in range(n_rows):
         room.amounts[0, i] = room.amounts[1, i] = room.amounts[2, i] = 1
     for begin in range(0, n_rows, ROW_BLOCK):
         for i in range(begin, min(begin + ROW_BLOCK, n_rows)):
             for f in range(len(codes)):
                 codes[f, i] = bins.codes[taken[i], f]
-    kept, first = 0, 0
     for f in range(len(codes)):
         for b in range(256):
-            counts[0, b] = counts[1, b] = 0
-        for i in range(n_rows):
-            counts[1 if i >= n_negative else 0, codes[f, i]] += 1
-        is_categorical = bins.is_categorical[f]
-        end = number_bins(counts, merge and not is_categorical, first, origin.first_bin, origin.last_bin)
-        if end - first > 1:
-            for i in range(n_rows):
-                codes[kept, i] = counts[2, codes[f, i]]
-            at = features[kept]
-            at["number"], at["begin"], at["end"] = f, first, end
-            at["has_missing"], at["is_categorical"] = origin.last_bin[end - 1] == MISSING, is_categorical
-            kept, first = kept + 1, end
-    return LocalRows(n_rows, n_negative, kept, features, codes, room.amounts)
+            kinds[f, b] = 0
+        for i in range(n_negative):
+            kinds[f, codes[f, i]] = 1
+        for i in range(n_negative, n_rows):
+            kinds[f, codes[f, i]] |= 2
 
 
 @kernel
 def number_bins(
-    counts: IntArray,
-    merge: bool,
-    first: int,
-    lowest: IntArray,
-    highest: IntArray,
+    kinds: Codes, merge: bool, first: int, lowest: IntArray, highest: IntArray, numbers: IntArray
 ) -> int:
     """Number the bins of one feature that have negative or positive rows, from 0; see `local_rows`.
 
@@ -174,16 +210,18 @@ def number_bins(
         End of the entries written to `lowest` and `highest` from `first` on.
     """
     end = first
-    kind_before = 0
+    kind_before = np.uint8(0)
     for b in range(256):
-        kind = (1 if counts[0, b] > 0 else 0) + (2 if counts[1, b] > 0 else 0)
+        kind = kinds[0, b]
+        for r in range(1, len(kinds)):
+            kind |= kinds[r, b]
         if kind == 0:
             continue
         if b == MISSING or not merge or kind == 3 or kind != kind_before:
             lowest[end] = b
             end += 1
         highest[end - 1] = b
-        counts[2, b] = end - 1 - first
+        numbers[b] = end - 1 - first
         kind_before = kind
     return end
 

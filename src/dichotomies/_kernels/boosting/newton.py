@@ -75,7 +75,7 @@ def newton_is_open(criterion: Any, growth: Growth, node: Any) -> bool:
     penalty = criterion.l2_regularization + HESSIAN_EPSILON
     # the value of the root is 0 for any gradient
     node["least"] = node["score"] = gradient * gradient / (hessian + penalty) if node["depth"] > 0 else 0.0
-    return bool(node["end"] - node["begin"] >= 2 * growth.min_rows)
+    return bool(node["n_rows"] >= 2 * growth.min_rows)
 
 
 @kernel
@@ -210,7 +210,7 @@ def split_categories(
     """
     n_used = sort_categories(growth, packed, node, room)
     total, unit = node["first"], growth.unit
-    penalty, n_rows = criterion.l2_regularization + HESSIAN_EPSILON, node["end"] - node["begin"]
+    penalty, n_rows = criterion.l2_regularization + HESSIAN_EPSILON, node["n_rows"]
     best, n_best, from_end = node["score"] * (1.0 + TIE_TOLERANCE), 0, False
     for backwards in range(2):
         left, rows_left = total - total, total - total
@@ -246,7 +246,7 @@ def sort_categories(growth: Growth, packed: IntArray, node: Any, room: Scan) -> 
     left out: they stay on the right.
     """
     value_of, category = room.scores[1], room.sums[1]
-    all_hessians, n_rows = np.float64(node["first"] & HESSIAN_BITS), node["end"] - node["begin"]
+    all_hessians, n_rows = np.float64(node["first"] & HESSIAN_BITS), node["n_rows"]
     n_used = 0
     for b in range(len(packed)):
         hessian = np.float64(packed[b] & HESSIAN_BITS)

@@ -18,6 +18,7 @@ from dichotomies._kernels.boosting.sparse_rows import (
     SparseRows,
     allocate_sparse_rows,
 )
+from dichotomies._kernels.boosting.team import Team, teams
 from dichotomies._kernels.boosting.tree_memory import MAX_BINS, Search, Tree, allocate_search, allocate_tree
 from dichotomies._kernels.compile import kernel
 
@@ -78,12 +79,36 @@ class Room(NamedTuple):
     boosted: Boosted
 
 
-def allocate_room(bins: Any, n_rows: int, max_leaves: int, max_depth: int, n_channels: int) -> Room:
-    """Allocate room for nodes with at most so many rows and leaves of a tree."""
+def allocate_rooms(
+    n_threads: int, bins: Any, n_rows: int, max_leaves: int, max_depth: int, n_channels: int
+) -> list[Room]:
+    """Allocate room for nodes with at most so many rows and leaves of a tree, for every thread of a team.
+
+    Each has a part of the rows; they share histograms.
+    """
+    first, *others = (
+        _allocate_room(bins, n_rows, max_leaves, max_depth, n_channels, team) for team in teams(n_threads)
+    )
+    return [first, *(_sharing(room, first) for room in others)]
+
+
+def _sharing(room: Room, first: Room) -> Room:
+    """The room of another member of a team, with the memory that all members share."""
+    origin: Any = room.origin
+    return room._replace(
+        origin=origin._replace(kinds=first.origin.kinds),  # type: ignore[union-attr]
+        search=room.search._replace(histograms=first.search.histograms),
+    )
+
+
+def _allocate_room(
+    bins: Any, n_rows: int, max_leaves: int, max_depth: int, n_channels: int, team: Team
+) -> Room:
     n_features, most = len(bins.is_categorical), min(n_rows, MAX_BINS)
     n_bins = int(np.minimum(np.diff(bins.starts) + 1, most).sum())  # with those of missing values
     most_leaves, is_sparse = min(max_leaves, n_rows), isinstance(bins, SparseBins)
-    rows: Any = allocate_sparse_rows(bins, n_rows) if is_sparse else allocate_rows(n_rows, n_features)
+    rows: Any = allocate_sparse_rows(bins, n_rows) if is_sparse else allocate_rows(n_rows, n_features, team)
+    n_rows = -(-n_rows // team.size)
     boosted = Boosted(
         weight=np.empty(n_rows),
         score=np.empty(n_rows),
@@ -92,19 +117,16 @@ def allocate_room(bins: Any, n_rows: int, max_leaves: int, max_depth: int, n_cha
         factors=np.empty((max_leaves, 2)),
     )
     tree = allocate_tree(most_leaves, n_rows)
-    search = allocate_search(most_leaves, max_depth, n_channels, n_features, n_bins, is_sparse)
+    search = allocate_search(most_leaves, max_depth, n_channels, n_features, n_bins, is_sparse, team)
     return Room(rows[0], rows[1], tree, search, boosted)
 
 
 @kernel
-def take_weights(weight: FloatArray, taken: IntArray, n_rows: int, out: FloatArray) -> float:
-    """Copy the weights of the rows taken; return the largest.
+def take_weights(weight: FloatArray, most: float, taken: IntArray, n_rows: int, out: FloatArray) -> float:
+    """Copy the weights of the rows taken; return `most`, the largest of the node.
 
     If it is extreme, all are scaled by a power of two, so that no sum overflows.
     """
-    most = 0.0
-    for i in range(n_rows):
-        most = max(most, weight[taken[i]])
     factor = 1.0
     while most * factor < LEAST_WEIGHT:
         factor *= 2.0**50
@@ -126,28 +148,34 @@ def begin_node(
     merge: bool,
     room: Any,
     origin: Any,
+    team: Team,
     out: Ensembles,
 ) -> Any:
-    """Take the rows that a node is trained on: of positive weight, outside the fold left out.
+    """Take a member's part of the rows that a node is trained on.
 
+    These have a positive weight, and are outside the fold left out.
     If only one class has rows, there is nothing to train: the log-odds are those with a row of weight 1 added
     to either class. Parameters as in `boost_gradient_nodes` and `local_rows`.
     """
     split, left_is_positive, taken = ranges.split[k], ranges.left_is_positive[k], origin.taken
-    n_negative = n_rows = 0
-    total = 0.0
+    all_negative = n_all = n_negative = n_rows = turn = 0
+    total = most = 0.0
     for side in range(2):  # the negative rows first
         on_left = (side == 0) != left_is_positive
-        n_negative = n_rows
+        all_negative, n_negative = n_all, n_rows
         first, stop = (ranges.begin[k], split) if on_left else (split, ranges.end[k])
         for row in range(first, stop):
             if weight[row] > 0.0 and fold[row] != left_out:
-                taken[n_rows] = row
+                if turn == team.rank:  # every so many rows, so that all members have rows of all leaves
+                    taken[n_rows] = row
+                    n_rows += 1
+                turn = turn + 1 if turn + 1 < team.size else 0
                 total += weight[row]
-                n_rows += 1
-    out.is_trained[k], out.scale[k] = 0 < n_negative < n_rows, 1.0 if left_is_positive else -1.0
+                most = max(most, weight[row])
+                n_all += 1
+    out.is_trained[k], out.scale[k] = 0 < all_negative < n_all, 1.0 if left_is_positive else -1.0
     out.base[k], out.n_trees[k] = 0.0, 0
     if not out.is_trained[k]:
-        out.base[k] = out.scale[k] * (-np.log(total + 1.0) if n_negative > 0 else np.log(total + 1.0))
-        n_negative = n_rows = 0
-    return rows_of_node(bins, room, origin, n_negative, n_rows, merge)
+        out.base[k] = out.scale[k] * (-np.log(total + 1.0) if all_negative > 0 else np.log(total + 1.0))
+        n_all = n_negative = n_rows = 0
+    return rows_of_node(bins, room, origin, n_negative, n_rows, n_all, most, merge, team)

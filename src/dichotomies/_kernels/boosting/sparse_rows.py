@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.boosting.encoding import MISSING, Codes
 from dichotomies._kernels.boosting.local_rows import FEATURE, HASH_FACTOR
+from dichotomies._kernels.boosting.team import Team
 from dichotomies._kernels.compile import kernel
 
 
@@ -57,7 +58,7 @@ class SparseRows(NamedTuple):
 
     Attributes
     ----------
-    n_rows, n_negative, n_features, features, amounts
+    n_rows, n_negative, n_all, most, n_features, features, amounts
         As in `LocalRows`.
     indptr : (n_rows + 1,)
     columns, codes : (n_entries,)
@@ -68,6 +69,8 @@ class SparseRows(NamedTuple):
 
     n_rows: int
     n_negative: int
+    n_all: int
+    most: float
     n_features: int
     features: IntArray
     amounts: IntArray
@@ -106,6 +109,8 @@ def allocate_sparse_rows(bins: SparseBins, n_rows: int) -> tuple[SparseRows, Spa
     rows = SparseRows(
         n_rows=0,
         n_negative=0,
+        n_all=0,
+        most=0.0,
         n_features=0,
         features=np.empty(n_features, dtype=FEATURE),
         amounts=np.empty((3, n_rows), dtype=np.int64),
@@ -133,7 +138,10 @@ def local_sparse_rows(
     origin: SparseOrigin,
     n_negative: int,
     n_rows: int,
+    n_all: int,
+    most: float,
     merge: bool,  # noqa: ARG001 - bins are not merged, which changes no tree
+    team: Team,  # noqa: ARG001 - one thread
 ) -> SparseRows:
     """Number the features that vary among the rows taken by a node, and their bins; see `local_rows`."""
     for i in range(n_rows):
@@ -170,6 +178,8 @@ def local_sparse_rows(
     return SparseRows(
         n_rows,
         n_negative,
+        n_all,
+        most,
         n_features,
         room.features,
         room.amounts,

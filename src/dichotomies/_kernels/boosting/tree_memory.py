@@ -6,35 +6,15 @@ import numpy as np
 
 from dichotomies._common.typing import IntArray
 from dichotomies._kernels.boosting.encoding import Codes
+from dichotomies._kernels.boosting.node import NODE
 from dichotomies._kernels.boosting.scan import Scan, allocate_scan
+from dichotomies._kernels.boosting.team import Team
 
 #: Number of features whose histograms are summed together.
 FEATURE_BLOCK = 4
 
 #: Largest number of bins of a feature, missing values included.
 MAX_BINS = 256
-
-#: A node of a tree. Its split: local feature, -1 for none; last nonempty local bin on the left, next one on
-#: the right; whether missing values go left; set of categories that go left. Its `score`, and the `least`
-#: that it had to beat. Rows: ``order[begin:end]``, from `middle` on the positive ones (Gini) or those not
-#: drawn (Newton). The first two amounts, summed over these rows (`first`, `second`) and over those left of
-#: the split. `depth`; number as a `leaf` (the left child of a split keeps it, the right one of split s has
-#: s + 1); `slot` of the histogram; left `child`, which the right one follows; -1 for none. `key`: number in a
-#: heap, which the order of features depends on. `is_open`: it may be split. Lists kept here, by position: the
-#: nodes that are split, in that order (`split`), and the unused slots of histograms (`free`).
-NODE = np.dtype(
-    [
-        *((name, "i8") for name in ("feature", "last_bin", "next_bin")),
-        ("missing_left", "?"),
-        ("is_open", "?"),
-        ("bits", "u8", (4,)),
-        *((name, "f8") for name in ("score", "least")),
-        *((name, "i8") for name in ("begin", "middle", "end")),
-        *((name, "i8") for name in ("first", "second", "first_left", "second_left")),
-        *((name, "i8") for name in ("depth", "leaf", "slot", "child", "key", "split", "free")),
-    ],
-    align=True,
-)
 
 
 class Growth(NamedTuple):
@@ -90,18 +70,22 @@ class Search(NamedTuple):
     Attributes
     ----------
     histograms : (n_slots, n_channels, n_bins)
+        The last ones are those of each member's own rows, unless it is the only one.
     last_level : (2, n_channels, FEATURE_BLOCK * MAX_BINS)
         Histograms of two siblings whose children are not split, of one block of features at a time.
     block : (2, FEATURE_BLOCK or n_features)
         Features of a block, and the places of their bins in a histogram. All features are one block where
         rows are sparse.
     scan : Scan
+    team : Team
+        The threads that search together, who share histograms and parts.
     """
 
     histograms: IntArray
     last_level: IntArray
     block: IntArray
     scan: Scan
+    team: Team
 
 
 def allocate_tree(max_leaves: int, n_rows: int) -> Tree:
@@ -115,14 +99,21 @@ def allocate_tree(max_leaves: int, n_rows: int) -> Tree:
 
 
 def allocate_search(
-    max_leaves: int, max_depth: int, n_channels: int, n_features: int, n_bins: int, is_sparse: bool
+    max_leaves: int,
+    max_depth: int,
+    n_channels: int,
+    n_features: int,
+    n_bins: int,
+    is_sparse: bool,
+    team: Team,
 ) -> Search:
     """Allocate the memory for splits of all trees of all nodes."""
     n_block = max(n_features, FEATURE_BLOCK + 1) if is_sparse else FEATURE_BLOCK
     stored = max_leaves if max_depth > 9 else min(max_leaves, 2 ** max(max_depth - 2, 0))
     return Search(
-        histograms=np.empty((stored + 2, n_channels, n_bins), dtype=np.int64),
+        histograms=np.empty((stored + 2 + team.size, n_channels, n_bins), dtype=np.int64),
         last_level=np.empty((2, n_channels, FEATURE_BLOCK * MAX_BINS), dtype=np.int64),
         block=np.empty((2, n_block), dtype=np.intp),
         scan=allocate_scan(MAX_BINS),
+        team=team,
     )

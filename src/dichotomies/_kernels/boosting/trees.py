@@ -12,7 +12,7 @@ from dichotomies._common.typing import IntArray
 from dichotomies._kernels.boosting.encoding import Codes
 from dichotomies._kernels.boosting.feature_order import first_and_step
 from dichotomies._kernels.boosting.gini import Gini, gini_histograms, gini_is_open, gini_of_root, gini_split
-from dichotomies._kernels.boosting.histograms import clear, subtract
+from dichotomies._kernels.boosting.histograms import add_up, clear, subtract
 from dichotomies._kernels.boosting.newton import (
     CategoricalNewton,
     Newton,
@@ -23,6 +23,7 @@ from dichotomies._kernels.boosting.newton import (
     newton_split,
 )
 from dichotomies._kernels.boosting.rows import write_bins
+from dichotomies._kernels.boosting.team import Team, agree, meet, share, sums
 from dichotomies._kernels.boosting.tree_memory import FEATURE_BLOCK, MAX_BINS, Growth, Search, Tree
 from dichotomies._kernels.compile import by_type, kernel
 
@@ -53,27 +54,29 @@ def grow_tree(criterion: Any, rows: Any, growth: Growth, number: int, tree: Tree
     int
         Number of splits.
     """
-    nodes, order, n_rows = tree.nodes, tree.order, rows.n_rows
+    nodes, order, n_rows, team = tree.nodes, tree.order, rows.n_rows, memory.team
     n_active = choose_features(rows.features, rows.n_features, growth, number)
     root = nodes[0]
     middle = sum_root(criterion, rows.amounts, n_rows, rows.n_negative, order, tree.spare, root)
     init_node(root, 0, middle, n_rows)
+    root["n_rows"] = rows.n_all
+    root["first"], root["second"] = sums(team, root["first"], root["second"])
     root["depth"] = root["leaf"] = root["key"] = 0
     root["is_open"] = is_open(criterion, growth, root)
-    n_free = len(memory.histograms) - 1  # the last one is the root's
+    n_free = len(memory.histograms) - team.size - 1  # the last one is the root's
     for i in range(n_free):
         nodes[i]["free"] = i
     if n_active == 0 or not root["is_open"]:
         return 0
     root["slot"] = n_free
     search(criterion, rows, growth, number, n_active, nodes, order, memory, 0, 0, 0, n_free)
-    n_splits, max_leaves = 0, min(growth.max_leaves, n_rows)
+    n_splits, max_leaves = 0, min(growth.max_leaves, rows.n_all)
     while n_splits + 1 < max_leaves:
         parent = most_promising(nodes, 2 * n_splits + 1)
         if parent < 0:
             break
         left = 2 * n_splits + 1
-        add_children(criterion, rows, tree, parent, left, n_splits)
+        add_children(criterion, team, rows, tree, parent, left, n_splits)
         n_splits += 1
         if nodes[left]["depth"] < growth.max_depth and n_splits + 1 < max_leaves:
             n_free = search_children(
@@ -121,7 +124,9 @@ def init_node(node: Any, begin: int, middle: int, end: int) -> None:
 
 
 @kernel(inline=True)
-def add_children(criterion: Any, rows: Any, tree: Tree, parent: int, left: int, n_splits: int) -> None:
+def add_children(
+    criterion: Any, team: Team, rows: Any, tree: Tree, parent: int, left: int, n_splits: int
+) -> None:
     """Split a node: partition its rows between two new nodes, keeping their order."""
     node, order = tree.nodes[parent], tree.order
     begin, middle, end = node["begin"], node["middle"], node["end"]
@@ -134,6 +139,8 @@ def add_children(criterion: Any, rows: Any, tree: Tree, parent: int, left: int, 
         order[kept + i] = tree.spare[i]
     init_node(tree.nodes[left], begin, left_middle, kept)
     init_node(tree.nodes[left + 1], kept, kept + right_middle, end)
+    n_left, _ = sums(team, kept - begin, 0)
+    tree.nodes[left]["n_rows"], tree.nodes[left + 1]["n_rows"] = n_left, node["n_rows"] - n_left
     link_children(tree.nodes, parent, left, n_splits)
 
 
@@ -165,13 +172,14 @@ def partition(
     order: IntArray, spare: IntArray, goes_left: Codes, begin: int, end: int, kept: Any, moved: Any
 ) -> tuple[Any, Any]:
     """Move the rows that go left to `kept` of the order, the others to `moved` of the scratch memory."""
+    to_left, to_right = np.uint64(kept), np.uint64(moved)
     for k in range(begin, end):
         # without a branch, which would be mispredicted half of the time
-        row, is_left = order[k], np.int64(goes_left[k])
-        order[kept] = spare[moved] = row
-        kept += is_left
-        moved += 1 - is_left
-    return kept, moved
+        row, is_left = order[k], np.uint64(goes_left[k])
+        order[to_left] = spare[to_right] = row
+        to_left += is_left
+        to_right += np.uint64(1) - is_left
+    return np.int64(to_left), np.int64(to_right)
 
 
 @kernel(inline=True)
@@ -211,7 +219,7 @@ def search_children(
     left, right = nodes[first], nodes[first + 1]
     left["is_open"], right["is_open"] = is_open(criterion, growth, left), is_open(criterion, growth, right)
     if left["is_open"] or right["is_open"]:
-        left_is_small = left["end"] - left["begin"] <= right["end"] - right["begin"]
+        left_is_small = left["n_rows"] <= right["n_rows"]
         small = first if left_is_small else first + 1
         large = 2 * first + 1 - small
         own = nodes[n_free - 1]["free"]
@@ -244,6 +252,9 @@ def search(
 ) -> None:
     """Find the splits of a node, whose histogram is summed, and of its sibling, by subtraction.
 
+    In a team, each member sums its own rows in all features, and then adds up those of all members in its
+    share of the features.
+
     Parameters
     ----------
     parent, small, large : int
@@ -252,24 +263,33 @@ def search(
         Slot for the histogram of the node; that of its parent becomes its sibling's. Where their children are
         not split, both are written one block of features at a time, outside the slots.
     """
-    features, block, n_block = rows.features, memory.block, memory.block.shape[1]
+    features, block, n_block, team = rows.features, memory.block, memory.block.shape[1], memory.team
     is_root = small == large
     is_last = not is_root and nodes[small]["depth"] + 1 == growth.max_depth and n_block == FEATURE_BLOCK
+    by_block = is_last and team.size == 1
     of_parent = memory.histograms[nodes[parent]["slot"]]
-    of_small = memory.last_level[0] if is_last else memory.histograms[own]
-    of_large = memory.last_level[1] if is_last else of_parent
+    of_small = memory.last_level[0] if by_block else memory.histograms[own]
+    of_large = memory.last_level[1] if by_block else of_parent
     n_tried = max(1, int(np.ceil(growth.split_features * n_active)))
     n_summed = n_tried if is_last else n_active
     at, step = first_and_step(features, n_active, number, nodes[parent]["key"])
-    for done in range(0, n_summed, n_block):
-        n = min(n_block, n_summed - done)
+    if team.size > 1:
+        sum_own_rows(criterion, rows, nodes[small], order, n_summed, n_active, at, step, memory)
+    first, last = share(team, n_summed)
+    at = (at + first * step) % n_active
+    for done in range(first, last, n_block):
+        n = min(n_block, last - done)
         for j in range(n):
             at = (at + step) % n_active
             f = features[at]["active"]
-            place = j * MAX_BINS if is_last else features[f]["begin"]
+            place = j * MAX_BINS if by_block else features[f]["begin"]
             block[0, j], block[1, j] = f, place
-            clear(of_small, place, place + features[f]["end"] - features[f]["begin"])
-        add_histograms(criterion, rows, nodes[small], order, block, n, of_small)
+            if team.size == 1:
+                clear(of_small, place, place + features[f]["end"] - features[f]["begin"])
+            else:
+                add_up(memory.histograms[-team.size :], place, features[f]["end"], of_small)
+        if team.size == 1:
+            add_histograms(criterion, rows, nodes[small], order, block, n, of_small)
         for j in range(n):
             f, place, is_tried = block[0, j], block[1, j], done + j < n_tried
             begin, end = features[f]["begin"], features[f]["end"]
@@ -280,3 +300,30 @@ def search(
                     subtract(of_parent, of_small, place, place + end - begin, begin - place, of_large)
                 if node["is_open"] and is_tried:
                     try_feature(criterion, growth, features[f], node, f, place, histogram, memory.scan)
+    agree(team, nodes, small, large)
+
+
+@kernel
+def sum_own_rows(
+    criterion: Any,
+    rows: Any,
+    node: Any,
+    order: IntArray,
+    n_summed: int,
+    n_active: int,
+    at: int,
+    step: int,
+    memory: Search,
+) -> None:
+    """Sum the histogram of a member's own rows at a node, for all members to add up; parameters as above."""
+    features, block, n_block = rows.features, memory.block, memory.block.shape[1]
+    out = memory.histograms[len(memory.histograms) - memory.team.size + memory.team.rank]
+    for done in range(0, n_summed, n_block):
+        n = min(n_block, n_summed - done)
+        for j in range(n):
+            at = (at + step) % n_active
+            f = features[at]["active"]
+            block[0, j], block[1, j] = f, features[f]["begin"]
+            clear(out, features[f]["begin"], features[f]["end"])
+        add_histograms(criterion, rows, node, order, block, n, out)
+    meet(memory.team)

@@ -48,6 +48,7 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
     }
 
     max_bins: int
+    n_jobs: int | None = None
     _takes_missing = False
 
     @abstractmethod
@@ -111,7 +112,7 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
         ranges = Ranges(np.array([0]), np.array([split]), np.array([end]), np.array([True]))
         bins = binning.encode(X, np.arange(len(rows)))
         sorted_rows = SortedRows(binning, bins, rows, ranges, weight[rows])
-        (self._trees,), _ = train_models(self, sorted_rows, [NONE], Context())
+        (self._trees,), _ = train_models(self, sorted_rows, [NONE], Context(n_jobs=self.n_jobs))
         return self
 
     def _validated_target(self, y: Any, weight: FloatArray) -> BoolArray:

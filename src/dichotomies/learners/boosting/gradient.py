@@ -86,6 +86,9 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         Maximum number of bins; a feature with more distinct values is binned into quantiles.
     random_state : int, default=0
         Seed of the draws of rows and features.
+    n_jobs : int or None, default=None
+        Threads that train each tree together, by rows and features; None means 1, -1 all cores. The number
+        changes no result. At the nodes of a class tree, its own `n_jobs` counts instead.
 
     Attributes
     ----------
@@ -130,6 +133,7 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         "early_stopping": ["boolean"],
         "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
         "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
+        "n_jobs": [Integral, None],
     }
 
     _takes_missing = True
@@ -152,6 +156,7 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         categorical_features: Sequence[Any] | str | None = "from_dtype",
         max_bins: int = 255,
         random_state: int = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.max_leaf_nodes = max_leaf_nodes
@@ -168,6 +173,7 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         self.categorical_features = categorical_features
         self.max_bins = max_bins
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _validate_params(self) -> None:
         super()._validate_params()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Barrier
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,8 +13,8 @@ from dichotomies._kernels.boosting.adaboost import AdaBoosting, boost_ada_nodes
 from dichotomies._kernels.boosting.ensembles import CATEGORICAL, Ensembles
 from dichotomies._kernels.boosting.gradient import boost_gradient_nodes
 from dichotomies._kernels.boosting.held_out import find_held_rows, score_held_out
-from dichotomies._kernels.boosting.room import Ranges, Room, allocate_room
-from dichotomies._kernels.compile import is_small
+from dichotomies._kernels.boosting.room import Ranges, Room, allocate_rooms
+from dichotomies._kernels.compile import has_compiler, is_small
 from dichotomies.learners.boosting.trees import BoostedTrees
 
 if TYPE_CHECKING:
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
 
 #: Weights up to 2 to this power are used as they are.
 _USUAL_EXPONENT = 100
+
+#: Seconds between looks at threads that work together, and share of the processors that they need meanwhile.
+_LOOK, _ENOUGH = 0.02, 0.75
 
 
 class HeldOut(NamedTuple):
@@ -48,19 +54,20 @@ def train_nodes(
     left_out: int = -1,
     with_losses: bool = False,
     small: bool = False,
+    n_threads: int = 1,
 ) -> tuple[BoostedTrees, HeldOut]:
     """Train some nodes on binned rows, leaving out a fold, whose rows are scored.
 
     The trees lack the edges of the bins, see `BoostedTrees.joined`. If `small`, the interpreter runs the
-    kernels.
+    kernels. Several threads train every node together, by gradient boosting on dense rows only.
     """
-    out, weight = _allocate(ranges, boosting, bool(bins.is_categorical.any())), _usual(weight)
-    fold = np.zeros(len(weight), dtype=np.intp) if fold is None else fold
-    room = _room(bins, ranges, boosting)
+    weight, fold = _usual(weight), np.zeros(len(weight), dtype=np.intp) if fold is None else fold
+    given = bins, weight, fold, left_out, ranges
+    out = _allocate(ranges, boosting, bool(bins.is_categorical.any()))
     if isinstance(boosting, AdaBoosting):
-        boost_ada_nodes.when(small)(boosting, bins, weight, fold, left_out, ranges, *room, out)
-    else:
-        boost_gradient_nodes.when(small)(boosting, bins, weight, fold, left_out, ranges, *room, out)
+        boost_ada_nodes.when(small)(boosting, *given, *_rooms(bins, ranges, boosting, 1)[0], out)
+    elif n_threads == 1 or not has_compiler() or not _train_together(boosting, given, out, n_threads):
+        boost_gradient_nodes.when(small)(boosting, *given, *_rooms(bins, ranges, boosting, 1)[0], out)
     n_pairs = int((ranges.end - ranges.begin).sum()) if left_out >= 0 else 0
     width = int(boosting.n_estimators.max(initial=0)) + 1 if with_losses else 0
     held = HeldOut(np.full(n_pairs, np.nan), np.empty((len(ranges.begin), width)))
@@ -123,10 +130,47 @@ def _allocate(ranges: Ranges, boosting: AdaBoosting | GradientBoosting, has_cate
     )
 
 
-def _room(bins: Bins | SparseBins, ranges: Ranges, boosting: AdaBoosting | GradientBoosting) -> Room:
+def _train_together(
+    boosting: GradientBoosting, given: tuple[Any, ...], out: Ensembles, n_threads: int
+) -> bool:
+    """Train every node by several threads; return False if they were given up.
+
+    They are if they have not had enough of the processors in the last fifth of the time: waiting for one
+    another then takes longer than training by one thread.
+    """
+    bins, *_, ranges = given
+    rooms = _rooms(bins, ranges, boosting, n_threads)
+    outs = [out, *(_allocate(ranges, boosting, bool(bins.is_categorical.any())) for _ in rooms[1:])]
+    gate, team, begun = Barrier(n_threads), rooms[0].search.team, time.perf_counter()
+
+    def train(room: Room, out: Ensembles) -> None:
+        gate.wait()
+        boost_gradient_nodes(boosting, *given, *room, out)  # type: ignore[call-arg]
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        try:
+            running = [pool.submit(train, *each) for each in zip(rooms, outs, strict=True)]
+        except BaseException:  # no thread waits for those that could not be started
+            gate.abort()
+            raise
+        while True:
+            looked, used = time.perf_counter(), time.process_time()
+            if not wait(running, timeout=max(_LOOK, (looked - begun) / 4)).not_done:
+                break
+            if time.process_time() - used < _ENOUGH * n_threads * (time.perf_counter() - looked):
+                team.dissolve()
+        for each in running:
+            each.result()
+    return not team.has_left
+
+
+def _rooms(
+    bins: Bins | SparseBins, ranges: Ranges, boosting: AdaBoosting | GradientBoosting, n_threads: int
+) -> list[Room]:
     """Allocate memory for the largest node."""
     n_channels = 2 if isinstance(boosting, AdaBoosting) else 1
-    return allocate_room(
+    return allocate_rooms(
+        n_threads,
         bins,
         n_rows=int((ranges.end - ranges.begin).max(initial=1)),
         max_leaves=int(boosting.max_leaves.max(initial=1)),

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dichotomies._common.parallel import Context, even_batches
+from dichotomies._kernels.boosting.gradient import GradientBoosting
+from dichotomies._kernels.boosting.local_rows import Bins
 from dichotomies.learners.boosting.nodes import is_quick, train_nodes
 from dichotomies.learners.boosting.trees import BoostedTrees
 
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies._kernels.boosting.local_rows import Bins
     from dichotomies._kernels.boosting.room import Ranges
     from dichotomies._kernels.boosting.sparse_rows import SparseBins
     from dichotomies.learners.boosting.base import HistBoostClassifier
@@ -109,7 +110,12 @@ def _train(
     seconds = [shares[each] * float(of_node[batch.start : batch.stop].sum()) for batch, each in work]
     models = "" if len(left_out) == 1 else f" of {len(left_out)} models"
     done = context.map(
-        _train_batch, (estimator, rows, small), work, seconds, work=f"training {len(sizes)} nodes{models}"
+        _train_batch,
+        (estimator, rows, small),
+        work,
+        seconds,
+        work=f"training {len(sizes)} nodes{models}",
+        is_divisible=isinstance(boosting, GradientBoosting) and isinstance(rows.unsorted, Bins) and not small,
     )
     by_model = [done[i : i + len(batches)] for i in range(0, len(done), len(batches))]
     trained = [BoostedTrees.joined(rows.binning, [trees for trees, _ in each]) for each in by_model]
@@ -117,7 +123,7 @@ def _train(
 
 
 def _train_batch(
-    shared: tuple[HistBoostClassifier, SortedRows, bool], nodes: range, excluded: int
+    shared: tuple[HistBoostClassifier, SortedRows, bool], nodes: range, excluded: int, n_threads: int = 1
 ) -> tuple[BoostedTrees, HeldOut]:
     """Train some nodes without the rows of a fold."""
     estimator, rows, small = shared
@@ -127,7 +133,7 @@ def _train_batch(
     before = np.concatenate([[0], np.cumsum(np.where(is_used, np.minimum(rows.weight, _MOST), 0))])
     n_rows = before[mine.end] - before[mine.begin]
     boosting = estimator.boosting_parameters(n_rows, rows.bins.is_categorical)
-    given = rows.weight, rows.fold, excluded, estimator.stops_early, small
+    given = rows.weight, rows.fold, excluded, estimator.stops_early, small, n_threads
     return train_nodes(rows.bins, mine, boosting, *given)
 
 
