@@ -107,12 +107,13 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
             is_categorical = self.is_categorical(X.shape[1])
         else:
             is_categorical[self.categories_.positions] = True
-        binning = Binning.find(X, None if sample_weight is None else weight, self.max_bins, is_categorical)
+        weighted, n_jobs = None if sample_weight is None else weight, self.n_jobs
+        binning = Binning.find(X, weighted, self.max_bins, is_categorical, n_jobs)
         split, end = int(is_positive.sum()), len(rows)
         ranges = Ranges(np.array([0]), np.array([split]), np.array([end]), np.array([True]))
-        bins = binning.encode(X, np.arange(len(rows)))
+        bins = binning.encode(X, np.arange(len(rows)), n_jobs)
         sorted_rows = SortedRows(binning, bins, rows, ranges, weight[rows])
-        (self._trees,), _ = train_models(self, sorted_rows, [NONE], Context(n_jobs=self.n_jobs))
+        (self._trees,), _ = train_models(self, sorted_rows, [NONE], Context(n_jobs=n_jobs))
         return self
 
     def _validated_target(self, y: Any, weight: FloatArray) -> BoolArray:
