@@ -43,13 +43,19 @@ def test_every_task_has_one_blas_thread_in_worker_processes_too():
         (1, [9.0, 1.0, 1.0], [1, 1, 1]),
         (2, [1.0, 9.0, 1.0], [1, 2, 1]),
         (2, [5.0, 5.0, 4.0], [1, 1, 1]),
+        (2, [3.0, 2.0], [1, 1]),  # together 3.1
+        (4, [2.0, 4.0, 2.0, 2.0, 8.0, 4.0], [1, 1, 1, 1, 4, 1]),
         (2, [0.03, 0.03, 0.09], [1, 1, 1]),  # too short
         (3, [1.0, 9.0, 7.0], [3, 3, 3]),
         (3, [1.0, 9.0, 1.0, 1.0], [1, 3, 1, 1]),
         (3, [], []),
     ],
 )
-def test_a_task_longer_than_an_even_share_of_the_work_gets_all_workers(n_jobs, seconds, threads):
+def test_the_longest_tasks_get_all_workers_if_all_is_done_sooner_that_way(
+    n_jobs, seconds, threads, monkeypatch
+):
+    monkeypatch.setattr(parallel, "cpu_count", lambda: 64)
+
     def numbered(shared, i, n_threads=1):
         return shared + i, n_threads
 

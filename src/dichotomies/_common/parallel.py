@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -40,6 +40,9 @@ _WORTH_SENDING = 1.0
 
 #: Seconds of a task on one core below which several workers would only take longer together.
 _WORTH_DIVIDING = 0.1
+
+#: Share of the workers' time that is work where they do a task together.
+_GAIN = 0.8
 
 #: Seconds that a fork waits for other threads to finish the task they are at.
 _PATIENCE = 10.0
@@ -242,10 +245,12 @@ def _is_on_cluster() -> bool:
 
 
 def _n_divided(seconds: FloatArray, n_jobs: int) -> int:
-    """Number of tasks, in descending order, that take longer than an even share of what is left to do."""
-    share_left = np.cumsum(seconds[::-1])[::-1] / n_jobs
-    is_long = (seconds > share_left) & (seconds > _WORTH_DIVIDING)
-    return int(np.argmin(np.append(is_long, False)))
+    """Number of the longest tasks, which come first, that are to be divided for all to be done soonest."""
+    divided = np.append(0.0, np.cumsum(seconds)) / (_GAIN * n_jobs)
+    left = np.append(np.cumsum(seconds[::-1])[::-1], 0.0) / n_jobs
+    whole = np.maximum(left, np.append(seconds, 0.0))
+    n_long = int(np.searchsorted(-seconds, -_WORTH_DIVIDING))
+    return int(np.argmin((divided + whole)[: n_long + 1])) if n_jobs > 1 else 0
 
 
 @dataclass(frozen=True)
@@ -299,8 +304,8 @@ class Context:
         threads : bool
             On this machine, run in threads; otherwise in processes, unless joblib is told otherwise.
         is_divisible : bool
-            `function` has a parameter `n_threads`. A task that takes longer than an even share of the work
-            then gets all workers, before the others get one each.
+            `function` has a parameter `n_threads`. The longest tasks get all workers, as far as there are
+            processors, if all tasks are done sooner that way; the others then get one each.
         """
         progress = self.progress(work)
         remote = self.cluster(float(np.sum(seconds)))
@@ -316,10 +321,11 @@ class Context:
             cost = np.zeros(len(arguments))
         order = np.argsort(-cost, kind="stable")
         tasks, call = [arguments[i] for i in order], partial(function, shared)
-        n_first = _n_divided(cost[order], n_jobs) if is_divisible else 0
+        n_threads = min(n_jobs, cpu_count())
+        n_first = _n_divided(cost[order], n_threads) if is_divisible else 0
         turn = n_first / max(len(tasks), 1)
         done = run(
-            partial(call, n_threads=n_jobs), tasks[:n_first], n_jobs=1, progress=progress, span=(0.0, turn)
+            partial(call, n_threads=n_threads), tasks[:n_first], n_jobs=1, progress=progress, span=(0.0, turn)
         )
         done += run(
             call,

@@ -119,6 +119,10 @@ class Kernel(Generic[P, R]):
             return self.plain(*arguments)  # type: ignore[call-arg]
         return self.compiled(*map(canonical, arguments))  # type: ignore[call-arg]
 
+    def ready(self, *arguments: Any) -> Callable[[], R]:
+        """A call that only runs the compiled code: nothing before that can fail any more."""
+        return partial(self.compiled, *map(canonical, arguments))
+
     def plainly(self, function: Callable[P, R]) -> Callable[P, R]:
         """Register what does the same in plain numpy, where the interpreter would take long."""
         self.plain = function

@@ -174,6 +174,7 @@ def local_rows(
             at["number"], at["begin"], at["end"] = f, first, end
             at["has_missing"], at["is_categorical"] = origin.last_bin[end - 1] == MISSING, is_categorical
             kept, first = kept + 1, end
+    meet(team)
     return LocalRows(n_rows, n_negative, n_all, most, kept, features, codes, room.amounts)
 
 

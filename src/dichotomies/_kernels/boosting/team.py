@@ -1,8 +1,9 @@
 """Threads that train one node together.
 
-Every member runs the same kernel on a part of the node's rows, and takes the same decisions. Members meet
-where one needs what others have summed over their rows, and each finds the best splits of a part of the
-features. Their number changes no result: sums are of integers, and ties are broken as by one thread.
+Every member runs the same kernel on a part of the node's rows, and takes the same decisions. Members meet, at
+a barrier, where one needs what others have summed over their rows, and each finds the best splits of a part
+of the features. Their number changes no result: sums are of integers, and where splits are nearly tied, every
+member compares all of them in the order of one thread.
 """
 
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from dichotomies._kernels.compile import compiled_as, kernel
 
 #: Entries of `Team.board`, each in a line of the cache of its own: members that have arrived at the present
 #: meeting; number of meetings that are over; 1 where members are to leave; 1 where they have left; and from
-#: there on, of each member the number of meetings that it has been to.
+#: `MET` on, a line for each member, with the number of meetings that it has been to.
 ARRIVED, MEETINGS, DISSOLVE, LEFT, MET = 0, 16, 32, 48, 64
 
 #: Entries of a line of the cache.
@@ -55,7 +56,7 @@ class Team(NamedTuple):
 
     @property
     def has_left(self) -> bool:
-        """True if members have left before they were done."""
+        """True if training was given up: the trees are not complete."""
         return bool(self.board[LEFT])
 
 
@@ -131,20 +132,34 @@ def sums(team: Team, first: Any, second: Any) -> tuple[Any, Any]:
 
 
 @kernel
-def agree(team: Team, nodes: Any, small: int, large: int) -> None:
+def agree(team: Team, nodes: Any, small: int, large: int, n_tried: int) -> bool:
     """Take the best splits of two nodes that any member has found among its features.
 
-    Members have tried consecutive features, so that splits are compared in the order of one thread.
+    Splits of nearly the same score are compared one after the other by one thread, and which of them is taken
+    depends on what they are compared with.
+
+    Returns
+    -------
+    bool
+        True if members' splits are so near that one thread might have taken another one: `n_tried` features
+        with scores that are each tied with the next one's may lie between them.
     """
     if team.size == 1:
-        return
+        return False
     copy_split(nodes[small], team.found[team.rank, 0])
     copy_split(nodes[large], team.found[team.rank, 1])
     meet(team)
+    is_near, nearly = False, 1.0 - 8 * (n_tried + 1) * TIE_TOLERANCE
     for side in range(2):
-        node = nodes[small] if side == 0 else nodes[large]
-        copy_split(team.found[0, side], node)
-        for r in range(1, team.size):
-            other = team.found[r, side]
-            if other["feature"] >= 0 and other["score"] > node["score"] * (1.0 + TIE_TOLERANCE):
-                copy_split(other, node)
+        node, best, second = nodes[small] if side == 0 else nodes[large], -1, -1.0
+        for r in range(team.size):
+            found = team.found[r, side]
+            if found["feature"] >= 0 and (best < 0 or found["score"] > team.found[best, side]["score"]):
+                second = team.found[best, side]["score"] if best >= 0 else second
+                best = r
+            elif found["feature"] >= 0:
+                second = max(second, found["score"])
+        if best >= 0:
+            copy_split(team.found[best, side], node)
+            is_near = is_near or second >= nearly * node["score"]
+    return is_near

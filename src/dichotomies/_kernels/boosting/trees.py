@@ -263,19 +263,83 @@ def search(
         Slot for the histogram of the node; that of its parent becomes its sibling's. Where their children are
         not split, both are written one block of features at a time, outside the slots.
     """
-    features, block, n_block, team = rows.features, memory.block, memory.block.shape[1], memory.team
-    is_root = small == large
-    is_last = not is_root and nodes[small]["depth"] + 1 == growth.max_depth and n_block == FEATURE_BLOCK
-    by_block = is_last and team.size == 1
-    of_parent = memory.histograms[nodes[parent]["slot"]]
-    of_small = memory.last_level[0] if by_block else memory.histograms[own]
-    of_large = memory.last_level[1] if by_block else of_parent
+    team = memory.team
+    at, step = first_and_step(rows.features, n_active, number, nodes[parent]["key"])
     n_tried = max(1, int(np.ceil(growth.split_features * n_active)))
+    is_last = small != large and nodes[small]["depth"] + 1 == growth.max_depth
+    is_last = is_last and memory.block.shape[1] == FEATURE_BLOCK
     n_summed = n_tried if is_last else n_active
-    at, step = first_and_step(features, n_active, number, nodes[parent]["key"])
     if team.size > 1:
         sum_own_rows(criterion, rows, nodes[small], order, n_summed, n_active, at, step, memory)
     first, last = share(team, n_summed)
+    is_again = False
+    while True:
+        search_features(
+            criterion,
+            rows,
+            growth,
+            nodes,
+            order,
+            memory,
+            parent,
+            small,
+            large,
+            own,
+            n_active,
+            at,
+            step,
+            first,
+            last,
+            n_tried,
+            is_last,
+            is_again,
+        )
+        if is_again or not agree(team, nodes, small, large, n_tried):
+            break
+        for node in (nodes[small], nodes[large]):
+            node["feature"], node["score"] = -1, node["least"]
+        first, last, is_again = 0, n_tried, True
+
+
+@kernel
+def search_features(
+    criterion: Any,
+    rows: Any,
+    growth: Growth,
+    nodes: Any,
+    order: IntArray,
+    memory: Search,
+    parent: int,
+    small: int,
+    large: int,
+    own: int,
+    n_active: int,
+    at: int,
+    step: int,
+    first: int,
+    last: int,
+    n_tried: int,
+    is_last: bool,
+    is_again: bool,
+) -> None:
+    """Find the best splits by some features; write their histograms, unless they are there already.
+
+    Parameters
+    ----------
+    at, step : int
+        Order of the features, see `feature_order`.
+    first, last : int
+        The range of features, in that order; the first `n_tried` of all are tried.
+    is_last : bool
+        True if the children of both nodes are not split.
+    is_again : bool
+        True if the histograms are there.
+    """
+    features, block, n_block, size = rows.features, memory.block, memory.block.shape[1], memory.team.size
+    by_block = is_last and size == 1
+    of_parent = memory.histograms[nodes[parent]["slot"]]
+    of_small = memory.last_level[0] if by_block else memory.histograms[own]
+    of_large = memory.last_level[1] if by_block else of_parent
     at = (at + first * step) % n_active
     for done in range(first, last, n_block):
         n = min(n_block, last - done)
@@ -284,23 +348,22 @@ def search(
             f = features[at]["active"]
             place = j * MAX_BINS if by_block else features[f]["begin"]
             block[0, j], block[1, j] = f, place
-            if team.size == 1:
+            if size == 1:
                 clear(of_small, place, place + features[f]["end"] - features[f]["begin"])
-            else:
-                add_up(memory.histograms[-team.size :], place, features[f]["end"], of_small)
-        if team.size == 1:
+            elif not is_again:
+                add_up(memory.histograms[-size:], place, features[f]["end"], of_small)
+        if size == 1:
             add_histograms(criterion, rows, nodes[small], order, block, n, of_small)
         for j in range(n):
-            f, place, is_tried = block[0, j], block[1, j], done + j < n_tried
+            f, place = block[0, j], block[1, j]
             begin, end = features[f]["begin"], features[f]["end"]
-            for side in range(1 if is_root else 2):
+            for side in range(1 if small == large else 2):
                 node = nodes[small] if side == 0 else nodes[large]
                 histogram = of_small if side == 0 else of_large
-                if side == 1 and (node["is_open"] or not is_last):
+                if side == 1 and not is_again and (node["is_open"] or not is_last):
                     subtract(of_parent, of_small, place, place + end - begin, begin - place, of_large)
-                if node["is_open"] and is_tried:
+                if node["is_open"] and done + j < n_tried:
                     try_feature(criterion, growth, features[f], node, f, place, histogram, memory.scan)
-    agree(team, nodes, small, large)
 
 
 @kernel

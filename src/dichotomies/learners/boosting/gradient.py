@@ -87,8 +87,8 @@ class HistGradientBoostClassifier(HistBoostClassifier):
     random_state : int, default=0
         Seed of the draws of rows and features.
     n_jobs : int or None, default=None
-        Threads that bin features, and train each tree together; None means 1, -1 all cores. The number
-        changes no result. At the nodes of a class tree, its own `n_jobs` counts instead.
+        Threads that bin features, and on dense rows train each tree together; None means 1, -1 all cores.
+        The number changes no result. Ignored inside `NestedDichotomyClassifier`, whose `n_jobs` counts.
 
     Attributes
     ----------

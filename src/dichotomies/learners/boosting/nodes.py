@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor, wait
-from threading import Barrier
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,10 +17,13 @@ from dichotomies._kernels.compile import has_compiler, is_small
 from dichotomies.learners.boosting.trees import BoostedTrees
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from dichotomies._common.typing import FloatArray, IntArray
     from dichotomies._kernels.boosting.gradient import GradientBoosting
     from dichotomies._kernels.boosting.local_rows import Bins
     from dichotomies._kernels.boosting.sparse_rows import SparseBins
+    from dichotomies._kernels.boosting.team import Team
 
 #: Weights up to 2 to this power are used as they are.
 _USUAL_EXPONENT = 100
@@ -59,7 +61,7 @@ def train_nodes(
     """Train some nodes on binned rows, leaving out a fold, whose rows are scored.
 
     The trees lack the edges of the bins, see `BoostedTrees.joined`. If `small`, the interpreter runs the
-    kernels. Several threads train every node together, by gradient boosting on dense rows only.
+    kernels. Several threads train every node together; only gradient boosting on dense rows may have several.
     """
     weight, fold = _usual(weight), np.zeros(len(weight), dtype=np.intp) if fold is None else fold
     given = bins, weight, fold, left_out, ranges
@@ -133,35 +135,51 @@ def _allocate(ranges: Ranges, boosting: AdaBoosting | GradientBoosting, has_cate
 def _train_together(
     boosting: GradientBoosting, given: tuple[Any, ...], out: Ensembles, n_threads: int
 ) -> bool:
-    """Train every node by several threads; return False if they were given up.
+    """Train every node by several threads; return False if that was given up.
 
-    They are if they have not had enough of the processors in the last fifth of the time: waiting for one
-    another then takes longer than training by one thread.
+    It is if, for as long again as they had run before, the threads have had too little of the processors:
+    other programs are running, and waiting for one another may take many times as long as training by one.
     """
     bins, *_, ranges = given
     rooms = _rooms(bins, ranges, boosting, n_threads)
     outs = [out, *(_allocate(ranges, boosting, bool(bins.is_categorical.any())) for _ in rooms[1:])]
-    gate, team, begun = Barrier(n_threads), rooms[0].search.team, time.perf_counter()
+    # compiled or loaded here, for no nodes: a thread that failed now would be waited for
+    boost_gradient_nodes(boosting, *given[:-1], ranges.take(slice(0, 0)), *rooms[0], out)  # type: ignore[call-arg]
+    calls = [
+        boost_gradient_nodes.ready(boosting, *given, *room, own)
+        for room, own in zip(rooms, outs, strict=True)
+    ]
+    team, all_started = rooms[0].search.team, Future[bool]()
+    running: list[Future[None]] = []
 
-    def train(room: Room, out: Ensembles) -> None:
-        gate.wait()
-        boost_gradient_nodes(boosting, *given, *room, out)  # type: ignore[call-arg]
+    def train(call: Callable[[], None]) -> None:
+        if all_started.result():  # otherwise none of them begins
+            call()
 
     with ThreadPoolExecutor(n_threads) as pool:
         try:
-            running = [pool.submit(train, *each) for each in zip(rooms, outs, strict=True)]
-        except BaseException:  # no thread waits for those that could not be started
-            gate.abort()
+            running.extend(pool.submit(train, call) for call in calls)
+        finally:
+            all_started.set_result(len(running) == n_threads)
+        try:
+            _dissolve_if_idle(team, running)
+        except BaseException:
+            team.dissolve()
             raise
-        while True:
-            looked, used = time.perf_counter(), time.process_time()
-            if not wait(running, timeout=max(_LOOK, (looked - begun) / 4)).not_done:
-                break
-            if time.process_time() - used < _ENOUGH * n_threads * (time.perf_counter() - looked):
-                team.dissolve()
         for each in running:
             each.result()
     return not team.has_left
+
+
+def _dissolve_if_idle(team: Team, running: Sequence[Future[None]]) -> None:
+    """Wait for the threads of a team, and dissolve it if they have too little of the processors."""
+    begun = time.perf_counter()
+    while True:
+        looked, used = time.perf_counter(), time.process_time()
+        if not wait(running, timeout=max(_LOOK, looked - begun)).not_done:
+            return
+        if time.process_time() - used < _ENOUGH * len(running) * (time.perf_counter() - looked):
+            team.dissolve()
 
 
 def _rooms(
