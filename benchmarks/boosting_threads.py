@@ -1,4 +1,4 @@
-"""Threads that train boosted trees: over nodes, and together at nodes that take longer than an even share.
+"""Threads that train boosted trees: over nodes, and together at large nodes.
 
 Fits are timed with one thread and with two. For more threads than this machine may have, nodes are trained
 one after the other, and their processor times replayed in the order in which a fit starts them.
@@ -36,9 +36,8 @@ TEXT = """
 threads together, if all is done sooner that way: each thread sums the histograms of its own rows in all
 features, and then adds up those of all threads, and finds the best splits, in a part of the features.
 Gradients, the division of rows between leaves and the leaves' values are computed for its own rows, too.
-Generated problems,
-{n_features} features, default parameters. Without calibration there is one model; with it, one more for each
-fold.
+Generated problems, {n_features} features, default parameters. Without calibration there is one model; with
+it, one more for each fold.
 
 *Times faster* compares a fit by two threads with one by a single thread, on {cores} cores, including what one
 thread does; the least of {repeats} times each, kernels being loaded. *Busy* is the share of the threads' time

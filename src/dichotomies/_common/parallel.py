@@ -249,8 +249,8 @@ def _n_divided(seconds: FloatArray, n_jobs: int) -> int:
     divided = np.append(0.0, np.cumsum(seconds)) / (_GAIN * n_jobs)
     left = np.append(np.cumsum(seconds[::-1])[::-1], 0.0) / n_jobs
     whole = np.maximum(left, np.append(seconds, 0.0))
-    n_long = int(np.searchsorted(-seconds, -_WORTH_DIVIDING))
-    return int(np.argmin((divided + whole)[: n_long + 1])) if n_jobs > 1 else 0
+    n_long = np.count_nonzero(seconds > _WORTH_DIVIDING)
+    return int(np.argmin((divided + whole)[: n_long + 1]))
 
 
 @dataclass(frozen=True)

@@ -343,17 +343,12 @@ def search_features(
     at = (at + first * step) % n_active
     for done in range(first, last, n_block):
         n = min(n_block, last - done)
-        for j in range(n):
-            at = (at + step) % n_active
-            f = features[at]["active"]
-            place = j * MAX_BINS if by_block else features[f]["begin"]
-            block[0, j], block[1, j] = f, place
-            if size == 1:
-                clear(of_small, place, place + features[f]["end"] - features[f]["begin"])
-            elif not is_again:
-                add_up(memory.histograms[-size:], place, features[f]["end"], of_small)
+        at = fill_block(features, n_active, at, step, n, by_block, block)
         if size == 1:
-            add_histograms(criterion, rows, nodes[small], order, block, n, of_small)
+            sum_block(criterion, rows, nodes[small], order, block, n, of_small)
+        elif not is_again:
+            for j in range(n):
+                add_up(memory.histograms[-size:], block[1, j], features[block[0, j]]["end"], of_small)
         for j in range(n):
             f, place = block[0, j], block[1, j]
             begin, end = features[f]["begin"], features[f]["end"]
@@ -364,6 +359,29 @@ def search_features(
                     subtract(of_parent, of_small, place, place + end - begin, begin - place, of_large)
                 if node["is_open"] and done + j < n_tried:
                     try_feature(criterion, growth, features[f], node, f, place, histogram, memory.scan)
+
+
+@kernel(inline=True)
+def fill_block(
+    features: Any, n_active: int, at: int, step: int, n: int, by_block: bool, block: IntArray
+) -> int:
+    """Write the next features, and the places of their bins; return where the features after them begin."""
+    for j in range(n):
+        at = (at + step) % n_active
+        f = features[at]["active"]
+        block[0, j], block[1, j] = f, j * MAX_BINS if by_block else features[f]["begin"]
+    return at
+
+
+@kernel
+def sum_block(
+    criterion: Any, rows: Any, node: Any, order: IntArray, block: IntArray, n: int, out: IntArray
+) -> None:
+    """Sum the histograms of a node's rows in the features of a block."""
+    for j in range(n):
+        at, place = rows.features[block[0, j]], block[1, j]
+        clear(out, place, place + at["end"] - at["begin"])
+    add_histograms(criterion, rows, node, order, block, n, out)
 
 
 @kernel
@@ -383,10 +401,6 @@ def sum_own_rows(
     out = memory.histograms[len(memory.histograms) - memory.team.size + memory.team.rank]
     for done in range(0, n_summed, n_block):
         n = min(n_block, n_summed - done)
-        for j in range(n):
-            at = (at + step) % n_active
-            f = features[at]["active"]
-            block[0, j], block[1, j] = f, features[f]["begin"]
-            clear(out, features[f]["begin"], features[f]["end"])
-        add_histograms(criterion, rows, node, order, block, n, out)
+        at = fill_block(features, n_active, at, step, n, False, block)
+        sum_block(criterion, rows, node, order, block, n, out)
     meet(memory.team)

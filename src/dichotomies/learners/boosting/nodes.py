@@ -66,10 +66,9 @@ def train_nodes(
     weight, fold = _usual(weight), np.zeros(len(weight), dtype=np.intp) if fold is None else fold
     given = bins, weight, fold, left_out, ranges
     out = _allocate(ranges, boosting, bool(bins.is_categorical.any()))
-    if isinstance(boosting, AdaBoosting):
-        boost_ada_nodes.when(small)(boosting, *given, *_rooms(bins, ranges, boosting, 1)[0], out)
-    elif n_threads == 1 or not has_compiler() or not _train_together(boosting, given, out, n_threads):
-        boost_gradient_nodes.when(small)(boosting, *given, *_rooms(bins, ranges, boosting, 1)[0], out)
+    if n_threads == 1 or not has_compiler() or not _train_together(boosting, given, out, n_threads):
+        boost: Any = boost_ada_nodes if isinstance(boosting, AdaBoosting) else boost_gradient_nodes
+        boost.when(small)(boosting, *given, *_rooms(bins, ranges, boosting, 1)[0], out)
     n_pairs = int((ranges.end - ranges.begin).sum()) if left_out >= 0 else 0
     width = int(boosting.n_estimators.max(initial=0)) + 1 if with_losses else 0
     held = HeldOut(np.full(n_pairs, np.nan), np.empty((len(ranges.begin), width)))
@@ -132,9 +131,7 @@ def _allocate(ranges: Ranges, boosting: AdaBoosting | GradientBoosting, has_cate
     )
 
 
-def _train_together(
-    boosting: GradientBoosting, given: tuple[Any, ...], out: Ensembles, n_threads: int
-) -> bool:
+def _train_together(boosting: Any, given: tuple[Any, ...], out: Ensembles, n_threads: int) -> bool:
     """Train every node by several threads; return False if that was given up.
 
     It is if, for as long again as they had run before, the threads have had too little of the processors:
@@ -142,7 +139,7 @@ def _train_together(
     """
     bins, *_, ranges = given
     rooms = _rooms(bins, ranges, boosting, n_threads)
-    outs = [out, *(_allocate(ranges, boosting, bool(bins.is_categorical.any())) for _ in rooms[1:])]
+    outs = [out, *(Ensembles._make(map(np.empty_like, out)) for _ in rooms[1:])]  # all write the same
     # compiled or loaded here, for no nodes: a thread that failed now would be waited for
     boost_gradient_nodes(boosting, *given[:-1], ranges.take(slice(0, 0)), *rooms[0], out)  # type: ignore[call-arg]
     calls = [
