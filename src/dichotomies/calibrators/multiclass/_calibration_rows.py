@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -98,8 +98,6 @@ class CalibrationRows:
     They are read as ``max(raw - shift, floor)``, by `block` in double precision and by the kernels in single
     precision.
     """
-
-    is_on_device: ClassVar[bool] = False
 
     raw: RealArray
     codes: IntArray

@@ -18,7 +18,12 @@ from joblib import effective_n_jobs
 from dichotomies._common.chunks import row_slices
 from dichotomies._common.parallel import run
 from dichotomies._kernels.softmax import class_sums, own_log_proba, scale_sums
-from dichotomies.calibrators.multiclass._calibration_rows import DOUBLE_UP_TO, normalise, row_blocks
+from dichotomies.calibrators.multiclass._calibration_rows import (
+    DOUBLE_UP_TO,
+    CalibrationRows,
+    normalise,
+    row_blocks,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,16 +52,13 @@ _SINGLE_ROWS = 128  # accumulated in single precision before they are added to t
 class Likelihood:
     """Negative log-likelihood of some rows, as a function of a scale and a bias per class."""
 
-    rows: Any  # CalibrationRows, or those on a device
+    rows: CalibrationRows
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
         n_rows, n_classes = self.rows.shape
         self.single = n_rows * n_classes > DOUBLE_UP_TO
-        self._by_kernel = n_rows * n_classes > PLAIN_UP_TO and not self.rows.is_on_device
-        if self.rows.is_on_device:
-            self.single, self.noise = self.rows.is_single, 3e-7 if self.rows.is_single else 1e-14
-            return
+        self._by_kernel = n_rows * n_classes > PLAIN_UP_TO
         #: Relative rounding error of a value.
         self.noise = 3e-7 if self.single else 1e-14
         step = -(-n_rows // (_TASKS if self._by_kernel else 1))
@@ -79,9 +81,6 @@ class Likelihood:
 
         Without `curvature`, the last three may be left at zero.
         """
-        if self.rows.is_on_device:
-            on_device: tuple[float, FloatArray] = self.rows.class_sums(scale, bias)
-            return on_device
         single = _in_single(scale), _in_single(bias)
 
         def task(rows: slice) -> tuple[float, FloatArray]:
@@ -127,12 +126,12 @@ class Likelihood:
         return lambda z, few: z.max(axis=1)  # noqa: ARG005
 
     def _block(self, rows: slice) -> RealArray:
-        return self.rows.block(rows) if self.rows.is_on_device or self._by_kernel else self._x[rows]
+        return self.rows.block(rows) if self._by_kernel else self._x[rows]
 
     def take(self, chosen: BoolArray) -> Likelihood:
         """Return the likelihood of the rows where `chosen` is True, in the same precision."""
         rows = self.rows.take(chosen)
-        if rows.is_on_device or self._by_kernel:
+        if self._by_kernel:
             return Likelihood(rows, self.n_jobs)
         other = copy(self)
         other.rows, other._x, other._weight = rows, self._x[chosen], self._weight[chosen]
@@ -143,17 +142,12 @@ class Likelihood:
     def reweighted(self, weight: FloatArray) -> Likelihood:
         """Return the likelihood of the same rows with other weights."""
         rows = replace(self.rows, weight=weight)
-        if rows.is_on_device:
-            return Likelihood(rows, self.n_jobs)
         other = copy(self)
         other.rows, other._weight = rows, weight.astype(self._weight.dtype)
         return other
 
     def scale_sums(self, scale: float) -> tuple[float, float, float]:
         """Return the value and its first and second derivative in one common scale, with zero biases."""
-        if self.rows.is_on_device:
-            on_device: tuple[float, float, float] = self.rows.scale_sums(scale)
-            return on_device
         n_classes = self.rows.shape[1]
         single = np.full(n_classes, scale, dtype=np.float32), np.zeros(n_classes, dtype=np.float32)
 

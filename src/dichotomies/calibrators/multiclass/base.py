@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.array_api import like, log_softmax
+from dichotomies._common.array_api import as_given
 from dichotomies._common.registry import Registry
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._common.validation import bounded_counts, namespace, row_weights, to_host
-from dichotomies.calibrators.multiclass import _device
 from dichotomies.calibrators.multiclass._calibration_rows import (
     CalibrationRows,
     normalise,
@@ -77,9 +76,6 @@ class MulticlassCalibrator(BaseEstimator, ABC):
     n_iter_: int
     converged_: bool
 
-    #: True if arrays on a GPU are fitted to there; otherwise on the host.
-    fits_on_device: ClassVar[bool] = False
-
     def fit(
         self,
         log_proba: npt.ArrayLike,
@@ -94,7 +90,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         ----------
         log_proba : array of shape (n_rows, n_classes)
             Natural logarithms of class probabilities, or logits; single or double precision. Entries below
-            -100 after normalisation are read as -100. Arrays of torch or CuPy stay on their device, under
+            -100 after normalisation are read as -100. Arrays of torch or CuPy are converted, under
             scikit-learn's `array_api_dispatch`.
         y : array of shape (n_rows,)
             The column of each row's true class, or its label if `classes` is given.
@@ -107,8 +103,6 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         -------
         self
         """
-        if not self.fits_on_device:
-            log_proba = to_host(log_proba)
         return self.fit_on(_calibration_rows(log_proba, y, sample_weight, classes))
 
     def fit_from(
@@ -168,11 +162,8 @@ class MulticlassCalibrator(BaseEstimator, ABC):
             Normalised; bit-identical for any division of the rows into calls.
         """
         check_is_fitted(self, "n_classes_")
-        if (xp := namespace(log_proba)) is not None:
-            _check_shape(log_proba, self.n_classes_)
-            scores = self.device_scores(_device.normalised(log_proba, xp), xp)
-            on_device: FloatArray = log_softmax(scores, xp)
-            return on_device
+        if namespace(log_proba) is not None:
+            return as_given(self.predict_log_proba(to_host(log_proba)), log_proba)
         raw = checked_log_proba(log_proba, self.n_classes_)
         out = np.empty(raw.shape) if out is None else out
         if out.shape != raw.shape or out.dtype != np.float64:
@@ -239,13 +230,6 @@ class MulticlassCalibrator(BaseEstimator, ABC):
     def scores(self, x: FloatArray) -> FloatArray:
         """Return calibrated log-probabilities up to a constant per row; `x` may be overwritten."""
 
-    def device_scores(self, x: Any, xp: Any) -> Any:
-        """Return `scores` of `x`, an array of `xp`; on the host unless there is a scale per class."""
-        if (affine := self.slope_and_bias()) is None:
-            return like(self.scores(to_host(x).astype(np.float64)), x, xp)
-        slope, bias = affine
-        return x * like(slope, x, xp) + like(bias, x, xp)
-
 
 MULTICLASS: Registry[MulticlassCalibrator] = Registry("multiclass calibrator", __package__ or "")
 CATALOGUE.add_family("multiclass-calibrator", MULTICLASS, Estimator())
@@ -284,13 +268,8 @@ def _bounded(raw: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _calibration_rows(
     log_proba: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any, classes: npt.ArrayLike | None = None
 ) -> CalibrationRows:
-    """Return the validated rows, those of arrays on a device there."""
-    if (xp := namespace(log_proba)) is not None:
-        _check_shape(log_proba, None)
-        codes, given = _codes(to_host(y), log_proba, classes), to_host(sample_weight)
-        weight = bounded_counts(row_weights(given, len(codes)))
-        return _device.DeviceRows.on_device(log_proba, codes, weight, xp)
-    raw = np.ascontiguousarray(checked_log_proba(log_proba))
+    """Return the validated rows."""
+    raw = np.ascontiguousarray(checked_log_proba(to_host(log_proba)))
     codes = _codes(to_host(y), raw, classes)
     return CalibrationRows.read(raw, codes, bounded_counts(row_weights(to_host(sample_weight), len(raw))))
 

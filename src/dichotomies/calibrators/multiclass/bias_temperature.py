@@ -51,8 +51,6 @@ class BiasTemperatureScaling(MulticlassCalibrator):
     array([1., 3.])
     """
 
-    fits_on_device = True
-
     def __init__(self, *, tol: float = 1e-9, max_iter: int = 500, n_jobs: int | None = None) -> None:
         self.tol = tol
         self.max_iter = max_iter

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dichotomies._common.array_api import like, log_softmax
 from dichotomies.calibrators.multiclass._bend import Bend, best_bend
 from dichotomies.calibrators.multiclass._calibration_rows import LOWEST, normalise, row_blocks
 from dichotomies.calibrators.multiclass._likelihood import Likelihood
@@ -70,8 +69,6 @@ class OddsScaling(VectorScaling):
     >>> MULTICLASS.create("vector-odds").fit(3 * log_proba, y).scale_.round(1)
     array([0.3, 0.3, 0.3])
     """
-
-    fits_on_device = False
 
     def __init__(
         self,
@@ -161,16 +158,6 @@ class OddsScaling(VectorScaling):
 
     def _finished(self, log_proba: FloatArray) -> FloatArray:
         return mix(self.bend.apply(log_proba), self.noise)
-
-    def device_scores(self, x: Any, xp: Any) -> Any:
-        """Return `scores` of an array on a device."""
-        log_proba = log_softmax(super().device_scores(xp.clip(x, self.floor, None), xp), xp)
-        bent = self.bend.exponent * log_proba + self.bend.sharpness * xp.exp(log_proba)
-        if not self.noise:
-            return bent
-        is_unlike = xp.min(x, axis=1, keepdims=True) < self.lowest
-        noise = xp.where(is_unlike, like(self.most_noise, x, xp), like(self.noise, x, xp))
-        return xp.log((1 - noise) * xp.exp(log_softmax(bent, xp)) + noise / self.n_classes_)
 
 
 def _lowest(rows: CalibrationRows) -> float:

@@ -50,8 +50,6 @@ class TemperatureScaling(MulticlassCalibrator):
            [0.65, 0.17, 0.17]])
     """
 
-    fits_on_device = True
-
     def __init__(self, *, max_iter: int = 100, n_jobs: int | None = None) -> None:
         self.max_iter = max_iter
         self.n_jobs = n_jobs

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from dichotomies._common.array_api import like
 from dichotomies.calibrators.multiclass._calibration_rows import log_odds, row_blocks
-from dichotomies.calibrators.multiclass._device import log_odds as log_odds_on
 from dichotomies.calibrators.multiclass._likelihood import BestScale, Likelihood, best_scale
 from dichotomies.calibrators.multiclass._scaling import ScalingObjective, Spread, best_spread
 from dichotomies.calibrators.multiclass.base import MULTICLASS, HeldOut, MulticlassCalibrator
@@ -34,7 +32,6 @@ class _Start(NamedTuple):
 class _VectorModel(MulticlassCalibrator):
     """Base of both models: ``softmax(w x + b)`` with x the log-probabilities or log-odds."""
 
-    fits_on_device = True
     on: str
     scale_: FloatArray
     bias_: FloatArray
@@ -46,11 +43,6 @@ class _VectorModel(MulticlassCalibrator):
         x *= self.scale_
         x += self.bias_
         return x
-
-    def device_scores(self, x: Any, xp: Any) -> Any:
-        """Return ``w x + b`` of an array on a device."""
-        x = log_odds_on(x, xp) if self.on == "log_odds" else x
-        return x * like(self.scale_, x, xp) + like(self.bias_, x, xp)
 
     def slope_and_bias(self) -> tuple[FloatArray, FloatArray] | None:
         """Return the scales and biases; None on log-odds."""
