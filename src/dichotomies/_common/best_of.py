@@ -36,15 +36,44 @@ def best_of(losses: Mapping[K, FloatArray], weight: FloatArray) -> K:
     >>> best_of({"nothing": nothing, "little": little, "much": much}, np.ones(100))
     'much'
     """
-    first, weight = next(iter(losses)), weight / _unit([weight])
-    unit = _unit(losses.values())
-    losses = {way: loss / unit for way, loss in losses.items()}
-    total = max(float(weight.sum()), np.finfo(float).tiny)
+    first = next(iter(losses))
+    losses, weight = _scaled(losses, weight)
     best = min(losses, key=lambda way: float(weight @ losses[way]))
-    gain = losses[first] - losses[best]
-    mean = float(weight @ gain) / total
-    error = np.sqrt(float(weight @ (gain - mean) ** 2)) / total
+    mean, error = _gain(losses[first], losses[best], weight)
     return best if mean > error else first
+
+
+def simplest_of(losses: Mapping[K, FloatArray], weight: FloatArray, share: float) -> K:
+    """Return the first way whose mean loss is not clearly above the least: see `best_of`, and by `share`.
+
+    Parameters
+    ----------
+    losses, weight
+        See `best_of`; the simplest way first.
+    share : float
+        Part of the least mean loss that a simpler way may cost, however large the standard error is.
+    """
+    losses, weight = _scaled(losses, weight)
+    best = min(losses, key=lambda way: float(weight @ losses[way]))
+    most = share * float(weight @ losses[best]) / _total(weight)
+    gains = {way: _gain(loss, losses[best], weight) for way, loss in losses.items()}
+    return next(way for way, (mean, error) in gains.items() if mean <= min(error, most))
+
+
+def _scaled(losses: Mapping[K, FloatArray], weight: FloatArray) -> tuple[dict[K, FloatArray], FloatArray]:
+    unit = _unit(losses.values())
+    return {way: loss / unit for way, loss in losses.items()}, weight / _unit([weight])
+
+
+def _gain(loss: FloatArray, best: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Return the mean difference, and its standard error."""
+    gain = loss - best
+    mean = float(weight @ gain) / _total(weight)
+    return mean, float(np.sqrt(float(weight @ (gain - mean) ** 2))) / _total(weight)
+
+
+def _total(weight: FloatArray) -> float:
+    return max(float(weight.sum()), np.finfo(float).tiny)
 
 
 def _unit(arrays: Iterable[FloatArray]) -> float:

@@ -170,15 +170,16 @@ def implied_log_odds(tree: Tree, log_proba: FloatArray) -> FloatArray:
     (n_rows, n_nodes)
         Log-odds of going left.
     """
-    left, right, leaf_class = tree.left, tree.right, tree.leaf_order
-    out, total = np.empty((2, len(log_proba), len(left)))  # total: of all classes below each node
+    left, right, n_nodes = tree.left, tree.right, len(tree.left)
+    log_odds = np.empty((n_nodes, len(log_proba)))
+    total = np.empty((2 * n_nodes + 1, len(log_proba)))  # of the classes below each node, then of each leaf
+    total[n_nodes:] = log_proba.T[tree.leaf_order]
     for level in reversed(levels(left, right)):
-        sides = []
-        for child in (left[level], right[level]):
-            is_leaf, values = child < 0, np.empty((len(out), len(child)))
-            values[:, is_leaf] = log_proba[:, leaf_class[~child[is_leaf]]]
-            values[:, ~is_leaf] = total[:, child[~is_leaf]]
-            sides.append(values)
-        out[:, level] = sides[0] - sides[1]
-        total[:, level] = np.logaddexp(*sides)
-    return out
+        one, other = (
+            total[np.where(child < 0, n_nodes + ~child, child)] for child in (left[level], right[level])
+        )
+        np.subtract(one, other, out=log_odds[level])
+        np.maximum(one, other, out=one)
+        one += np.log(1.0 + np.exp(-np.abs(log_odds[level])))
+        total[level] = one
+    return log_odds.T

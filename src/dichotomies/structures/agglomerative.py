@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,7 @@ from dichotomies.structures.base import (
 from dichotomies.structures.class_points import class_points
 from dichotomies.structures.two_means import split_by_two_means
 from dichotomies.tree import ClassTree
-
-Method = Literal["ward", "average", "single"]
+from dichotomies.tree.dendrogram import Method, dendrogram
 
 #: Upper limit for the pairwise distances, 8 bytes for each of k (k - 1) / 2 pairs; scipy holds two copies.
 _DISTANCE_BYTES = 2**27
@@ -53,6 +52,8 @@ class Agglomerative(Structure):
         return 1.0 if 4 * n_classes * (n_classes - 1) > _DISTANCE_BYTES else None
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
+        from scipy.spatial.distance import pdist  # takes long to import
+
         classes = class_points(task, self.metric)
         height_after = np.full(task.rows.n_classes, np.nan)  # merge height to the right of each class
 
@@ -61,7 +62,7 @@ class Agglomerative(Structure):
             if balance is not None:
                 return split_by_two_means(codes, classes.points[codes], balance)
             if np.isnan(height_after[codes[:-1]]).any():
-                row, heights = dendrogram(classes.points[codes], self._method)
+                row, heights = dendrogram(pdist(classes.points[codes]), self._method)
                 codes = codes[row]
                 height_after[codes[:-1]] = heights
             n_left = self._n_left(height_after[codes[:-1]])
@@ -173,26 +174,3 @@ class Single(Agglomerative):
 
     def _n_left(self, heights: FloatArray) -> int:
         return highest_boundary(heights, 1)
-
-
-def dendrogram(points: FloatArray, method: Method) -> tuple[IntArray, FloatArray]:
-    """Return the leaf order, larger clusters on the right, and the merge heights between neighbours."""
-    from scipy.cluster.hierarchy import linkage  # take long to import
-    from scipy.spatial.distance import pdist
-
-    merges = linkage(pdist(points), method)  # linkage could mistake all-zero points for a distance matrix
-    m = len(points)
-    size = np.concatenate([np.ones(m), merges[:, 3]])
-    row: list[int] = []
-    heights: list[float] = []
-    pending: list[tuple[int, float]] = [(2 * m - 2, np.nan)]  # a cluster, and the merge height on its right
-    while pending:
-        cluster, after = pending.pop()
-        if cluster < m:
-            row.append(cluster)
-            heights.append(after)
-            continue
-        one, other = (int(child) for child in merges[cluster - m, :2])
-        small, large = (one, other) if size[one] <= size[other] else (other, one)
-        pending += [(large, after), (small, float(merges[cluster - m, 2]))]
-    return np.array(row, dtype=np.intp), np.array(heights[:-1])

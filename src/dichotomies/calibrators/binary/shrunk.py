@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,10 +14,25 @@ from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.calibrators.multiclass._scaling import Hyperprior, best_spread
 from dichotomies.rows.segments import Segments
 
-#: Standard deviations of the common slope around 1, and of a depth's slope as a part of the common one.
-_COMMON, _DEPTH = 1.0, 0.2
-#: Nodes differ: a penalised learner is the less sure the fewer rows a node has.
-_OF_NODES = Hyperprior(expected=(0.2, 0.3), largest=(3.0, 3.0))
+
+class Widths(NamedTuple):
+    """Prior knowledge of how much slopes and intercepts vary.
+
+    Attributes
+    ----------
+    common, depth : float
+        Standard deviations of the common slope around 1, and of a depth's slope as a part of the common one.
+    of_nodes : Hyperprior
+        Of the standard deviations over nodes.
+    """
+
+    common: float
+    depth: float
+    of_nodes: Hyperprior
+
+
+#: Trained nodes differ: a penalised learner is the less sure the fewer rows a node has.
+_OF_TRAINED_NODES = Widths(1.0, 0.2, Hyperprior(expected=(0.2, 0.3), largest=(3.0, 3.0)))
 #: Scores from which on fits without a fold share the prior.
 _MANY_SCORES = 5_000
 #: Scores beyond this are read as this, so that squares and determinants do not overflow.
@@ -70,6 +86,13 @@ class ShrunkPlatt(BinaryCalibrator):
         return [_maps(_Rows.of(part).minimum(prior, start, _ROUGH_TOL, _REFIT_STEPS), part) for part in parts]
 
 
+def shrunk_platt(segments: Segments, widths: Widths) -> FloatArray:
+    """Return slopes and intercepts (2, m) of the log-odds of m nodes, shrunk as in `ShrunkPlatt`."""
+    rows = _Rows.of(segments, widths)
+    slope, intercept = rows.minimum(*rows.prior_and_start())
+    return np.stack([np.maximum(slope, 0.0), intercept])
+
+
 def _prior_and_start(segments: Segments) -> tuple[_Prior, FloatArray]:
     """Prior and first values, computed once: fits without a fold come before the fit to all scores."""
     return segments.remember(ShrunkPlatt, lambda: _Rows.of(segments).prior_and_start())
@@ -97,11 +120,12 @@ class _Rows:
     segments: Segments
     group: IntArray
     n_groups: int
+    widths: Widths
 
     @classmethod
-    def of(cls, segments: Segments) -> _Rows:
+    def of(cls, segments: Segments, widths: Widths = _OF_TRAINED_NODES) -> _Rows:
         some = np.diff(segments.offsets) > 0
-        return cls(segments, np.flatnonzero(some), len(segments))
+        return cls(segments, np.flatnonzero(some), len(segments), widths)
 
     @cached_property
     def scores(self) -> FloatArray:
@@ -137,10 +161,10 @@ class _Rows:
         without errors has hardly any curvature, which looks like knowledge of nothing.
         """
         everyone, depth = np.zeros(len(self.segments), dtype=np.intp), self.segments.groups
-        common = self.slopes(everyone, np.ones(1), np.array([_COMMON]))
+        common = self.slopes(everyone, np.ones(1), np.array([self.widths.common]))
         mean = common[everyone]
         if depth is not None:
-            by_depth = self.slopes(depth, np.repeat(common, depth.max() + 1), _DEPTH * common)
+            by_depth = self.slopes(depth, np.repeat(common, depth.max() + 1), self.widths.depth * common)
             mean = by_depth[depth]
         means = np.stack([mean, np.zeros(len(mean))])
         unit = max(float(common[0]), 1e-3)
@@ -155,7 +179,9 @@ class _Rows:
         units = np.array([[unit], [1.0]])
         _, gradient, curvature = self.derivatives(theta)
         by_block = np.array([[unit**2], [unit], [1.0]])
-        spread = best_spread((theta - mean) / units, gradient * units, curvature * by_block, _OF_NODES)
+        spread = best_spread(
+            (theta - mean) / units, gradient * units, curvature * by_block, self.widths.of_nodes
+        )
         return np.array(spread.precision(unit=unit))[:, None]
 
     def slopes(self, group: IntArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
@@ -227,7 +253,7 @@ class _Rows:
         segments = self.segments.take(groups[self._of])
         some = np.flatnonzero(np.diff(segments.offsets) > 0)
         place = np.cumsum(np.diff(self.segments.offsets) > 0) - 1
-        return _Rows(segments, self.group[place[some]], self.n_groups)
+        return replace(self, segments=segments, group=self.group[place[some]])
 
     def _posterior(self, theta: FloatArray, prior: _Prior) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Loss, gradient and second derivatives as `derivatives` gives them, with those of the prior."""

@@ -34,9 +34,9 @@ _BLOCK_BYTES = 256 * 2**10
 _NO_FLOOR = -1e30
 
 
-def row_blocks(n_rows: int, n_classes: int) -> Iterator[slice]:
-    """Slices of rows whose doubles fit into a core's cache."""
-    return row_slices(n_rows, rows_within(_BLOCK_BYTES, n_classes))
+def row_blocks(n_rows: int, n_classes: int, n_bytes: int = _BLOCK_BYTES) -> Iterator[slice]:
+    """Slices of rows whose doubles take so much memory: by default, what fits into a core's cache."""
+    return row_slices(n_rows, rows_within(n_bytes, n_classes))
 
 
 def normalise(z: FloatArray) -> FloatArray:

@@ -11,11 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import xlog1py, xlogy
 
 from dichotomies._common.typing import FloatArray
 
 #: Lowest log-probability whose exponential is an ordinary number.
 _LOWEST = -700.0
+#: A lower share is none, where no noise is imagined.
+_SMALLEST = 1e-9
 
 
 class Noise(NamedTuple):
@@ -35,11 +38,13 @@ class Noise(NamedTuple):
     trust: FloatArray
 
 
-def best_noise(own: FloatArray, weight: FloatArray, n_classes: int) -> Noise:
+def best_noise(
+    own: FloatArray, weight: FloatArray, n_classes: int, imagined: tuple[int, int] = (1, 1)
+) -> Noise:
     """Return the share of highest posterior density.
 
-    The density of the prior is proportional to ``e (1 - e)``: if m of n rows are certainly noise, and the
-    others certainly not, the share is (m + 1) / (n + 2), by Laplace's rule.
+    If m of n rows are certainly noise, and the others certainly not, the share with a and b imagined rows is
+    (m + a) / (n + a + b): by default Laplace's rule.
 
     Parameters
     ----------
@@ -47,17 +52,23 @@ def best_noise(own: FloatArray, weight: FloatArray, n_classes: int) -> Noise:
         Log-probability of each row's class.
     weight : (n_rows,)
         Weight of each row, as a count.
+    imagined : pair of int
+        Rows that are imagined to be noise, and not to be noise: the prior.
     """
+    noise, ordinary = imagined
     p = np.exp(np.maximum(own, _LOWEST), dtype=np.float64)
     gain = 1 / n_classes - p
 
     def slope(share: float) -> float:
         """Derivative of the log-posterior, which is concave, times ``share (1 - share)``."""
-        return share * (1 - share) * float(weight @ (gain / (p + share * gain))) + 1 - 2 * share
+        of_rows = share * (1 - share) * float(weight @ (gain / (p + share * gain)))
+        return of_rows + noise * (1 - share) - ordinary * share
 
-    share = float(brentq(slope, 0.0, 1.0, xtol=1e-15, rtol=1e-6))
+    least = 0.0 if noise else _SMALLEST
+    share = float(brentq(slope, least, 1.0, xtol=1e-15, rtol=1e-6)) if noise or slope(least) > 0 else 0.0
     mixed = p + share * gain
-    log_posterior = float(weight @ np.log(mixed) + np.log(share) + np.log1p(-share))
+    log_prior = xlogy(noise, share) + xlog1py(ordinary, -share)
+    log_posterior = float(weight @ np.log(mixed) + log_prior)
     return Noise(share, log_posterior, (1 - share) * p / mixed)
 
 

@@ -8,12 +8,17 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from dichotomies._common.best_of import best_of
+from dichotomies._common.best_of import simplest_of
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows
 from dichotomies.calibrators.multiclass._folds import balanced_folds
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 from dichotomies.persistence import Estimator, savable
+
+#: Candidates, the simplest first.
+CANDIDATES = ("none", "temperature", "vector", "vector-odds", "nested", "vector-nested")
+#: Share of the best NLL that a simpler candidate may cost.
+_NEARLY = 0.005
 
 
 @savable("no-calibration", Estimator())
@@ -36,14 +41,16 @@ class NoCalibration(MulticlassCalibrator):
 class AutoCalibration(MulticlassCalibrator):
     """The best of several calibrators by cross-validated NLL.
 
-    The first candidate is kept unless the best is better by more than one standard error of the difference.
-    Folds are deterministic, and equal rows are in the same fold. As the external calibration of a classifier,
-    it is chosen together with the internal one, see `dichotomies.training.calibration_choice`.
+    The simplest candidate is taken whose NLL is above the best by no more than a standard error of the
+    difference, and by no more than half a percent. Folds are deterministic, and equal rows are in the same
+    fold. As the external calibration of a classifier, it is chosen together with the internal one, see
+    `dichotomies.training.calibration_choice`.
 
     Parameters
     ----------
-    candidates : sequence of str, default=("none", "vector-odds")
-        Names of multiclass calibrators, the simplest first; "none" leaves the probabilities unchanged.
+    candidates : sequence of str
+        Names of multiclass calibrators, the simplest first; "none" leaves the probabilities unchanged. By
+        default "none", "temperature", "vector", "vector-odds", "nested" and "vector-nested".
     cv : int, default=3
         Number of folds.
 
@@ -69,7 +76,7 @@ class AutoCalibration(MulticlassCalibrator):
     'vector-odds'
     """
 
-    def __init__(self, *, candidates: Sequence[str] = ("none", "vector-odds"), cv: int = 3) -> None:
+    def __init__(self, *, candidates: Sequence[str] = CANDIDATES, cv: int = 3) -> None:
         self.candidates = candidates
         self.cv = cv
 
@@ -86,7 +93,7 @@ class AutoCalibration(MulticlassCalibrator):
                 fitted = {name: _create(name).fit_on(rows) for name in self.candidates}
                 losses = {name: each.held_out_on(rows, fold).loss for name, each in fitted.items()}
             self.nll_ = {name: float(rows.weight @ loss) / rows.total_weight for name, loss in losses.items()}
-            self.chosen_ = best_of(losses, rows.weight)
+            self.chosen_ = simplest_of(losses, rows.weight, _NEARLY)
         self.calibrator_ = fitted.get(self.chosen_) or _create(self.chosen_).fit_on(rows)
         self.n_iter_, self.converged_ = self.calibrator_.n_iter_, self.calibrator_.converged_
 

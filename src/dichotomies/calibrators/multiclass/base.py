@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +76,9 @@ class MulticlassCalibrator(BaseEstimator, ABC):
     n_classes_: int
     n_iter_: int
     converged_: bool
+
+    #: Memory of the log-probabilities that are calibrated at a time.
+    block_bytes: ClassVar[int] = 2**18
 
     def fit(
         self,
@@ -170,7 +174,8 @@ class MulticlassCalibrator(BaseEstimator, ABC):
             raise ValueError(
                 f"out must be float64 of shape {raw.shape}, got {out.dtype} of shape {out.shape}."
             )
-        for rows in row_blocks(*raw.shape):
+        n_rows, n_classes = raw.shape
+        for rows in row_blocks(n_rows, n_classes, self.block_bytes):
             out[rows] = normalise(self.scores(normalised(raw[rows])))
         return out
 
@@ -204,12 +209,24 @@ class MulticlassCalibrator(BaseEstimator, ABC):
     def held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
         """Judge the `rows` that the calibrator was fitted to, each by a refit without its `fold`."""
         found = HeldOut.empty(len(fold))
+        for own, log_proba in self.refits(rows, fold):
+            found.put(own, log_proba, rows.codes[own])
+        return found
+
+    def out_of_fold(self, rows: CalibrationRows, fold: IntArray) -> npt.NDArray[np.float32]:
+        """Return log-probabilities (n_rows, n_classes) of the rows, each by a refit without its `fold`."""
+        found = np.empty(rows.shape, np.float32)
+        for own, log_proba in self.refits(rows, fold):
+            found[own] = log_proba
+        return found
+
+    def refits(self, rows: CalibrationRows, fold: IntArray) -> Iterator[tuple[BoolArray, FloatArray]]:
+        """Refit without each `fold`; yield its rows, and their log-probabilities by the refit."""
         for f in np.unique(fold):
             own, others = fold == f, rows.take(fold != f)
             copy: MulticlassCalibrator = clone(self)
             calibrator = copy.fit_on(others) if others.weight.any() else self
-            found.put(own, calibrator.predict_log_proba(rows.raw[own]), rows.codes[own])
-        return found
+            yield own, calibrator.predict_log_proba(rows.raw[own])
 
     def check_relations(self, names: dict[str, Any]) -> None:
         """Raise if one row cannot be calibrated; for `names` see `dichotomies.persistence.checks`."""

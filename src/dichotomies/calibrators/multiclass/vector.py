@@ -9,12 +9,14 @@ import numpy as np
 from dichotomies.calibrators.multiclass._calibration_rows import log_odds, row_blocks
 from dichotomies.calibrators.multiclass._likelihood import BestScale, Likelihood, best_scale
 from dichotomies.calibrators.multiclass._scaling import ScalingObjective, Spread, best_spread
-from dichotomies.calibrators.multiclass.base import MULTICLASS, HeldOut, MulticlassCalibrator
+from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
-    from dichotomies._common.typing import FloatArray, IntArray
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
     from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows
 
 _ROUGHLY = 1e-3  # relative error of the common scale to start from
@@ -175,9 +177,9 @@ class VectorScaling(_VectorModel):
         """Weigh the rows after a first fit `x`; return the factor of all scales that goes with it."""
         return 1.0
 
-    def held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
-        """Judge the rows by refits under the prior of this fit, a few steps from it."""
-        likelihood, found = Likelihood(self._inputs(rows), self.n_jobs), HeldOut.empty(len(fold))
+    def refits(self, rows: CalibrationRows, fold: IntArray) -> Iterator[tuple[BoolArray, FloatArray]]:
+        """Refit without each `fold` under the prior of this fit, a few steps from it."""
+        likelihood = Likelihood(self._inputs(rows), self.n_jobs)
         weighed = likelihood.reweighted(self._weight(likelihood))
         start = np.concatenate([[self.common_scale_], self.scale_ - self.common_scale_, self.bias_])
         for f in np.unique(fold):
@@ -186,9 +188,7 @@ class VectorScaling(_VectorModel):
             x = start
             if not (fold == f).all():
                 x = others.minimum(start, tol=self.tol, max_iter=_REFIT_STEPS).x
-            log_proba = own.log_proba(*others.scale_and_bias(x))
-            found.put(fold == f, self._finished(log_proba), own.rows.codes)
-        return found
+            yield fold == f, self._finished(own.log_proba(*others.scale_and_bias(x)))
 
     def _weight(self, likelihood: Likelihood) -> FloatArray:
         """Return the weights that the rows have in the fit."""
