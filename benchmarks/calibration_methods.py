@@ -11,11 +11,14 @@ import torch  # with the packages below: see benchmarks/calibrators.py
 from betacal import BetaCalibration
 from netcal import binning, scaling
 from probmetrics.calibrators import get_calibrator
-from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
 from venn_abers import VennAbers
 
-from dichotomies.calibrators.binary import BINARY, Segments
+from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
+from dichotomies.structures import STRUCTURES
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 Method = Callable[[Any, Any, Any], Any]
 
 #: Classes up to which methods run that take minutes beyond.
-MOST_CLASSES = {"netcal: logistic": 60, "netcal: beta": 10, "netcal: BBQ": 60, "dirichlet": 60}
+MOST_CLASSES = {"dirichlet": 60, "netcal: BBQ": 60, "probmetrics: ivap-ovr": 60}
 
 torch.set_num_threads(1)
 
@@ -38,29 +41,50 @@ def our_multiclass(name: str, proba: FloatArray, y: IntArray, test: FloatArray) 
     return MULTICLASS.create(name).fit(np.log(proba), y).predict_proba(np.log(test))
 
 
-def log_odds(p: FloatArray) -> FloatArray:
-    """Log-odds of probabilities, finite at 1."""
-    return np.log(p) - np.log(np.maximum(1 - p, np.finfo(float).eps / 2))
+def pooled(proba: FloatArray, y: IntArray, test: FloatArray) -> FloatArray:
+    """Fit nested calibration along its own tree and two others, and take the geometric mean.
 
-
-def our_one_vs_rest(name: str, proba: FloatArray, y: IntArray, test: FloatArray) -> FloatArray:
-    """Fit one of our binary calibrators to every class against the others, all at once, and normalise."""
-    n, k = proba.shape
-    is_class = (y == np.arange(k)[:, None]).ravel()
-    maps = BINARY.create(name).fit_segments(
-        Segments(log_odds(proba).T.ravel(), is_class, np.arange(k + 1) * n)
-    )
-    columns = log_odds(test)
-    maps.apply(columns)
-    p: FloatArray = expit(columns)
-    p /= p.sum(axis=1, keepdims=True)
-    return p
+    The others are trees of 2-means and average linkage of the classes' mean log-probabilities.
+    """
+    k, log_proba = proba.shape[1], np.log(proba)
+    known = np.unique(y)
+    means = np.full((k, k), log_proba.mean(axis=0))
+    means[known] = [log_proba[y == c].mean(axis=0) for c in known]
+    trees = [STRUCTURES.create(name).grow(means, np.arange(k)) for name in ("2-means", "average")]
+    total = np.zeros(test.shape)
+    for tree in (None, *trees):
+        calibrator = MULTICLASS.create("nested", tree=tree).fit(log_proba, y)
+        total += calibrator.predict_log_proba(np.log(test))
+    p: FloatArray = np.exp((total - total.max(axis=1, keepdims=True)) / (1 + len(trees)))
+    return p / p.sum(axis=1, keepdims=True)
 
 
 def our_binary(name: str, proba: FloatArray, y: IntArray, test: FloatArray) -> FloatArray:
     """Fit one of our binary calibrators."""
     scores, test_scores = (np.log(p[:, 1]) - np.log(p[:, 0]) for p in (proba, test))
     return BINARY.create(name).fit(scores, y).predict_proba(test_scores)
+
+
+class _Given(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose features are its log-probabilities."""
+
+    def fit(self, X: Any, y: Any) -> _Given:  # noqa: ARG002
+        self.classes_ = np.arange(X.shape[1])
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        return X
+
+
+def of_sklearn(proba: FloatArray, y: IntArray, test: FloatArray) -> Any:
+    """Fit scikit-learn's temperature scaling."""
+    model = FrozenEstimator(_Given().fit(proba, y))
+    present = np.arange(proba.shape[1])  # a class without a row would be missing
+    rows = np.concatenate([np.log(proba), np.full((len(present), len(present)), -np.log(len(present)))])
+    labels = np.concatenate([y, present])
+    weight = np.concatenate([np.ones(len(y)), np.full(len(present), 1e-9)])
+    fitted = CalibratedClassifierCV(model, method="temperature", ensemble=False).fit(rows, labels, weight)
+    return fitted.predict_proba(np.log(test))
 
 
 def of_netcal(make: Callable[[], Any], proba: FloatArray, y: IntArray, test: FloatArray) -> Any:
@@ -90,13 +114,10 @@ def of_venn_abers(proba: FloatArray, y: IntArray, test: FloatArray) -> Any:
 
 
 def multiclass() -> dict[str, Method]:
-    """Return the methods for many classes, by name."""
-    ours = ("temperature", "bias-temperature", "vector", "vector-ml", "dirichlet", "isotonic", "auto")
-    in_turn = [name for name in BINARY.names() if name != "auto"]
+    """Return the methods for many classes, by name; those of other packages have its name before a colon."""
+    ours = ("temperature", "vector", "vector-odds", "nested", "vector-nested", "auto", "dirichlet")
     theirs = {
         "temperature": scaling.TemperatureScaling,
-        "logistic": scaling.LogisticCalibration,
-        "beta": scaling.BetaCalibration,
         "isotonic": binning.IsotonicRegression,
         "histogram": binning.HistogramBinning,
         "BBQ": binning.BBQ,
@@ -105,7 +126,7 @@ def multiclass() -> dict[str, Method]:
     return (
         {"uncalibrated": uncalibrated}
         | {name: partial(our_multiclass, name) for name in ours}
-        | {f"{name}, one-vs-rest": partial(our_one_vs_rest, name) for name in in_turn}
+        | {"nested, three trees": pooled, "scikit-learn: temperature": of_sklearn}
         | {f"netcal: {name}": partial(of_netcal, make) for name, make in theirs.items()}
         | {f"probmetrics: {name}": partial(of_probmetrics, name) for name in others}
     )

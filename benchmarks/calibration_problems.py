@@ -1,43 +1,49 @@
-"""Class probabilities to be calibrated: of models on rows that they were not trained on."""
+"""Class probabilities to be calibrated: of flat models on rows that they were not trained on."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from benchmarks import problems
-from dichotomies import NestedDichotomyClassifier
 from experiments.datasets import load
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray
 
 _LEAST = 1e-15  # of probabilities: several packages read lower ones as about this
+_FOLDS = 5
 
 
 @dataclass(frozen=True)
 class Probabilities:
     """Probabilities and labels of calibration rows and of test rows."""
 
-    name: str
     proba: FloatArray
     y: IntArray
     test_proba: FloatArray
     test_y: IntArray
 
-    @classmethod
-    def of(cls, name: str, proba: FloatArray, y: IntArray) -> Probabilities:
-        """Divide rows into calibration and test rows at random."""
-        proba = np.maximum(np.asarray(proba, dtype=np.float64), _LEAST)
-        proba /= proba.sum(axis=1, keepdims=True)
-        order = np.random.default_rng(0).permutation(len(y))
-        old, new = order[: len(y) // 2], order[len(y) // 2 :]
-        return cls(name, proba[old], y[old], proba[new], y[new])
+    def few(self, rows_per_class: int, seed: int) -> Probabilities:
+        """Keep so many calibration rows of each class."""
+        order = np.lexsort((np.random.default_rng(seed).random(len(self.y)), self.y))
+        sorted_y = self.y[order]
+        rank = np.arange(len(order)) - np.searchsorted(sorted_y, sorted_y)
+        kept = np.sort(order[rank < rows_per_class])
+        return Probabilities(self.proba[kept], self.y[kept], self.test_proba, self.test_y)
 
     def halves(self) -> Probabilities:
         """Return the binary problem: first half of the classes (1) or the others (0)."""
@@ -47,64 +53,115 @@ class Probabilities:
             for p in (self.proba, self.test_proba)
         )
         proba, test_proba = (p / p.sum(axis=1, keepdims=True) for p in sums)
-        return Probabilities(
-            self.name, proba, (self.y < half).astype(int), test_proba, (self.test_y < half).astype(int)
-        )
+        return Probabilities(proba, (self.y < half).astype(int), test_proba, (self.test_y < half).astype(int))
 
 
-def _of_model(name: str, model: Any, X: Any, y: Any, is_train: Any) -> Probabilities:
+@dataclass(frozen=True)
+class Problem:
+    """A flat model's probabilities of rows that it was not trained on, divided into folds.
+
+    Attributes
+    ----------
+    name, model : str
+        Dataset and model.
+    make : callable
+        Returns probabilities and labels.
+    """
+
+    name: str
+    model: str
+    make: Callable[[], tuple[FloatArray, IntArray]]
+
+    @cached_property
+    def rows(self) -> tuple[FloatArray, IntArray]:
+        """Probabilities, bounded from below, and labels of all rows."""
+        proba, y = self.make()
+        proba = np.maximum(np.asarray(proba, dtype=np.float64), _LEAST)
+        return proba / proba.sum(axis=1, keepdims=True), y
+
+    def folds(self) -> Iterator[Probabilities]:
+        """Calibrate on four fifths, test on the last, in turn."""
+        proba, y = self.rows
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # classes with fewer rows than folds
+            parts = list(StratifiedKFold(_FOLDS, shuffle=True, random_state=0).split(proba, y))
+        for old, new in parts:
+            yield Probabilities(proba[old], y[old], proba[new], y[new])
+
+
+def _out_of_fold(model: Any, X: Any, y: Any, n_folds: int = 3) -> tuple[FloatArray, IntArray]:
+    """Probabilities of all rows, each by a model trained on the other folds."""
     codes = np.unique(y, return_inverse=True)[1]
-    proba = model.fit(X[is_train], codes[is_train]).predict_proba(X[~is_train])
-    return Probabilities.of(name, proba, codes[~is_train])
+    proba = np.zeros((len(codes), codes.max() + 1))
+    for old, new in StratifiedKFold(n_folds, shuffle=True, random_state=0).split(codes, codes):
+        fitted = clone(model).fit(X[old], codes[old])
+        proba[np.ix_(new, fitted.classes_)] = fitted.predict_proba(X[new])
+    return proba, codes
 
 
-def _two_fifths(n_rows: int) -> Any:
-    return np.random.default_rng(0).random(n_rows) < 0.4
+def _scaled(model: Any) -> Any:
+    return make_pipeline(StandardScaler(), model)
 
 
-def _tree(estimator: Any) -> NestedDichotomyClassifier:
-    return NestedDichotomyClassifier(estimator, "2-means", external_calibration=None, random_state=0)
-
-
-def cifar100_probs() -> Probabilities:
-    """Images, by a wide residual network."""
+def cifar100() -> tuple[FloatArray, IntArray]:
+    """Images, by a wide residual network whose probabilities are published."""
     data = load("cifar100_probs")
-    return Probabilities.of(data.name, data.X, np.unique(data.y, return_inverse=True)[1])
+    return data.X, np.unique(data.y, return_inverse=True)[1]
 
 
-def letter() -> Probabilities:
-    """Letters, by Gaussian naive Bayes."""
-    data = load("letter")
-    return _of_model("letter", GaussianNB(), data.X, data.y, _two_fifths(len(data.y)))
+def _dense(name: str, model: Any) -> tuple[FloatArray, IntArray]:
+    data = load(name)
+    return _out_of_fold(_scaled(model), data.X, data.y)
 
 
-def optdigits() -> Probabilities:
-    """Digits, by a random forest."""
-    data = load("optdigits")
-    forest = RandomForestClassifier(random_state=0)
-    return _of_model("optdigits", forest, data.X, data.y, _two_fifths(len(data.y)))
+def _text(name: str, model: Any, *, weighted: bool) -> tuple[FloatArray, IntArray]:
+    """Counts, or their log TF-IDF, of all rows."""
+    data = load(name)
+    X = problems.own_split(name).X if weighted else data.X
+    y = problems.own_split(name).y if weighted else data.y
+    return _out_of_fold(model, X, y)
 
 
-def clinc150() -> Probabilities:
-    """Intents, by multinomial naive Bayes."""
-    data = load("clinc150")
-    is_train = np.isin(np.arange(len(data.y)), data.extra["train_idx"])
-    return _of_model("clinc150", MultinomialNB(), data.X, data.y, is_train)
-
-
-def reuters52() -> Probabilities:
-    """News, by a tree of logistic regressions."""
-    problem = problems.own_split("reuters52")
-    model = _tree(LogisticRegression(C=10, max_iter=1000)).fit(problem.X, problem.y)
-    return Probabilities.of("reuters52", model.predict_proba(problem.X_test), problem.y_test)
-
-
-def omniglot() -> Probabilities:
-    """Characters of ten drawers, by a tree of logistic regressions that has seen ten others."""
+def _characters(n_classes: int, model: Any) -> tuple[FloatArray, IntArray]:
+    """Handwritten characters, 20 rows each."""
     data = load("omniglot")
-    few = np.isin(data.y, np.unique(data.y)[:200])
-    X, y, drawer = data.X[few] / 255, data.y[few], data.extra["drawer"][few]
-    return _of_model("omniglot", _tree(LogisticRegression(C=0.1, max_iter=1000)), X, y, drawer <= 10)
+    few = np.isin(data.y, np.unique(data.y)[:n_classes])
+    return _out_of_fold(model, data.X[few] / 255, data.y[few])
 
 
-PROBLEMS = (cifar100_probs, letter, optdigits, clinc150, reuters52, omniglot)
+def _kanji(n_classes: int, model: Any) -> tuple[FloatArray, IntArray]:
+    """Printed characters in 39 fonts."""
+    data = load("kanji_fonts")
+    few = np.isin(data.y, np.unique(data.y)[:n_classes])
+    return _out_of_fold(model, data.X[few] / 15, data.y[few])
+
+
+def _mlp() -> Any:
+    return MLPClassifier((128,), max_iter=40, random_state=0)
+
+
+def _forest() -> Any:
+    return RandomForestClassifier(random_state=0)
+
+
+def _logistic(C: float = 1.0) -> Any:
+    return LogisticRegression(C=C, max_iter=1000)
+
+
+_LOGISTIC = "logistic regression"
+
+PROBLEMS = (
+    Problem("cifar100_probs", "wide residual network", cifar100),
+    Problem("letter", "naive Bayes", lambda: _dense("letter", GaussianNB())),
+    Problem("letter", "random forest", lambda: _dense("letter", _forest())),
+    Problem("letter", _LOGISTIC, lambda: _dense("letter", _logistic())),
+    Problem("optdigits", "random forest", lambda: _dense("optdigits", _forest())),
+    Problem("clinc150", "naive Bayes", lambda: _text("clinc150", MultinomialNB(), weighted=False)),
+    Problem("clinc150", _LOGISTIC, lambda: _text("clinc150", _logistic(10), weighted=True)),
+    Problem("clinc150_minilm", _LOGISTIC, lambda: _dense("clinc150_minilm", _logistic())),
+    Problem("reuters52", _LOGISTIC, lambda: _text("reuters52", _logistic(10), weighted=True)),
+    Problem("omniglot, 400", "network", lambda: _characters(400, _mlp())),
+    Problem("omniglot, 400", "naive Bayes", lambda: _characters(400, GaussianNB(var_smoothing=0.01))),
+    Problem("kanji_fonts, 300", "network", lambda: _kanji(300, _mlp())),
+    Problem("kanji_fonts, 300", _LOGISTIC, lambda: _kanji(300, _logistic(0.1))),
+)

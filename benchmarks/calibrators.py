@@ -1,9 +1,11 @@
-"""Our calibrators beside those of netcal, probmetrics, betacal and venn-abers: NLL, ECE and time.
+"""Our calibrators beside those of scikit-learn, netcal, probmetrics, betacal and venn-abers.
 
 The other packages need PyTorch, so they go into an environment of their own::
 
     python -m venv arena && arena/bin/pip install -e . netcal probmetrics betacal venn-abers
     arena/bin/python -m benchmarks.calibrators --save
+
+Results are kept in ``docs/benchmarks/calibrators.jsonl``: an interrupted run goes on from there.
 """
 
 from __future__ import annotations
@@ -16,127 +18,194 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import rankdata
 from threadpoolctl import threadpool_limits
 
 from benchmarks import calibration_methods
 from benchmarks.calibration_problems import PROBLEMS
-from benchmarks.race import arguments, markdown_table, report
-from dichotomies.metrics import expected_calibration_error
+from benchmarks.race import Store, arguments, markdown_table, report
+from dichotomies.metrics import brier_score, expected_calibration_error
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from benchmarks.calibration_methods import Method
-    from benchmarks.calibration_problems import Probabilities
+    from benchmarks.calibration_problems import Probabilities, Problem
     from dichotomies._common.typing import FloatArray, IntArray
+
+LEAST = 1e-15
+ROWS_PER_CLASS = (2, 5, 20, 100)
+MANY_CLASSES = 50
+QUICK = 2.0  # seconds below which the first method runs twice, so that kernels are compiled
 
 TEXT = """
 # Calibrators beside those of other packages
 
-Class probabilities of six models on rows they were not trained on, calibrated on one part of these rows and
-evaluated on the rest: a wide residual network (cifar100_probs, whose probabilities are published), flat
-Gaussian naive Bayes (letter), a flat random forest (optdigits), flat multinomial naive Bayes (clinc150), a
-tree of logistic regressions (reuters52), and another on 200 characters with about five calibration rows each
-(omniglot). Every method has its package's defaults. One-vs-rest methods calibrate each class against the
-others and normalise. Probabilities below 1e-15 are read as 1e-15, in the input of all methods and in their
-NLL. *ECE* is the mean, over the datasets a method ran on, of the expected calibration error of the most
-probable class, in 20 bins of equal width. *Time* is the geometric mean over these datasets of the processor
-time for fitting and predicting in one thread, relative to the method that has 1; kernels are compiled
-beforehand. "-": not run, since it takes minutes. One division of the rows; differences in the third digit
-mean little.
+Class probabilities of flat models on rows that they were not trained on, in five folds: calibrated on 2, 5,
+20 and 100 rows a class of four folds, or as many as there are, and evaluated on the fifth, in turn. All
+numbers are means over the folds. Every method has its package's defaults. Probabilities below 1e-15 are read
+as 1e-15, in the input of all methods and in their NLL. *ECE* is the expected calibration error of the most
+probable class in 20 bins of equal width; *classwise ECE* its mean over the classes, each against the others.
+*Time* is processor time in one thread for fitting and predicting, relative to `vector`.
 
-The tables below, read:
-
-- Our penalised `vector` has the lowest NLL of all on cifar100_probs and clinc150, and nearly on reuters52,
-  without tuning and whatever the number of rows per class. probmetrics' structured scaling is better on
-  letter and optdigits (matrix) and on omniglot (vector, by 2 %), and worse on the other three. On letter and
-  reuters52 our `dirichlet` is better than either, at 16 times the time.
-- A one-vs-rest method is rarely the best one with many classes. `smooth-isotonic` is worse than `isotonic`
-  there where classes have few rows (reuters52, omniglot), and `bbq` nearly everywhere.
-- For two classes the parametric methods, `isotonic` and `smooth-isotonic` are within about 2 % of each other
-  but for optdigits, which is nearly separated: Platt's targets, which keep our parameters finite, cost 5 %
-  there against plain maximum likelihood (betacal, netcal, probmetrics). `smooth-isotonic` is never worse than
-  `isotonic`; `bbq` has a higher NLL, and is better than netcal's on all sets but two.
-- Methods that answer 0 (isotonic regression and histograms of netcal and probmetrics, ENIR) pay for it in
-  NLL.
-- Time: temperature scaling, beta, quadratic and Platt scaling, Venn-Abers and BBQ are faster here than in the
-  other packages, BBQ and beta by a factor of 3 to 100; probmetrics' structured vector scaling is faster than
-  our `vector`, and netcal's isotonic regression than ours for two classes.
+`nested, three trees` is the geometric mean of nested calibration along its own tree, one of 2-means and one
+of average linkage of the classes' mean log-probabilities. It is a fraction of a percent better than one
+tree at three times the work, and cannot be searched, so the library does not have it.
 """
 
 BINARY_TEXT = """
 ## Binary
 
-The same probabilities, summed over the first half of the classes: does the class belong to it?
+All calibration rows of the first fold, the probabilities summed over the first half of the classes: does the
+class belong to it? NLL.
 """
 
-LEAST = 1e-15
-QUICK = 20.0  # seconds below which a method runs twice, and the second time counts
+
+def scores(y: IntArray, proba: FloatArray) -> list[float]:
+    """NLL, ECE, classwise ECE and Brier score."""
+    proba = np.asarray(proba, dtype=np.float64)
+    labels = np.arange(proba.shape[1])
+    nll = -np.log(np.maximum(proba[np.arange(len(y)), y], LEAST)).mean()
+    ece = expected_calibration_error(y, proba, labels=labels)
+    return [float(nll), ece, classwise_error(y, proba), brier_score(y, proba, labels=labels)]
 
 
-def nll(y: IntArray, proba: FloatArray) -> float:
-    """Mean negative log-likelihood."""
-    return float(-np.log(np.maximum(proba[np.arange(len(y)), y], LEAST)).mean())
+def classwise_error(y: IntArray, proba: FloatArray, n_bins: int = 20) -> float:
+    """Mean over the classes of the expected calibration error of each against the others."""
+    n, k = proba.shape
+    cell = np.minimum((proba * n_bins).astype(np.intp), n_bins - 1) + n_bins * np.arange(k)
+    gap = np.bincount(cell.ravel(), proba.ravel(), n_bins * k)
+    gap -= np.bincount(cell[np.arange(n), y], minlength=n_bins * k)
+    return float(np.abs(gap).sum() / (n * k))
 
 
-def measured(method: Method, data: Probabilities) -> tuple[float, float, float]:
-    """NLL, ECE and seconds of a method."""
-    seconds = QUICK
-    for _ in range(2):
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            begun = time.process_time()
-            proba = method(data.proba, data.y, data.test_proba)
-            seconds = time.process_time() - begun
-        if seconds >= QUICK:
-            break
-    return (
-        nll(data.test_y, proba),
-        expected_calibration_error(data.test_y, proba, labels=np.arange(proba.shape[1])),
-        seconds,
-    )
+def measured(method: Method, data: Probabilities) -> list[float]:
+    """Scores of a method, and seconds."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        begun = time.process_time()
+        proba = method(data.proba, data.y, data.test_proba)
+        seconds = time.process_time() - begun
+    return [*scores(data.test_y, proba), seconds]
 
 
-def compare(methods: dict[str, Method], problems: list[Probabilities], unit: str) -> list[list[str]]:
-    """Return a row for each method: NLL on each problem, mean ECE, time relative to the method `unit`."""
-    results = {name: [_tried(name, method, data) for data in problems] for name, method in methods.items()}
-    of_unit = np.array([seconds for _, _, seconds in results[unit]])
+def run(problem: Problem, methods: dict[str, Method], store: Store) -> None:
+    """Measure all methods on a problem and keep the means over the folds."""
+    rows_before = 0
+    for rows_per_class in ROWS_PER_CLASS:
+        parts = [fold.few(rows_per_class, seed) for seed, fold in enumerate(problem.folds())]
+        if len(parts[0].y) < 1.2 * rows_before:  # there are no more rows
+            return
+        rows_before = len(parts[0].y)
+        n_classes = parts[0].proba.shape[1]
+        for name, method in methods.items():
+            title = f"{problem.name} | {problem.model} | {n_classes} | {rows_per_class} | {name}"
+            if title in store or n_classes > calibration_methods.MOST_CLASSES.get(name, n_classes):
+                continue
+            found = np.mean([measured(method, part) for part in parts], axis=0)
+            store.keep(title, [f"{value:.6g}" for value in found])
+
+
+class Results:
+    """Numbers by setting (dataset, model, classes, rows per class), method and measure."""
+
+    def __init__(self, store: Store) -> None:
+        found = {tuple(title.split(" | ")): list(map(float, row)) for title, row in store.items()}
+        self.settings = list(dict.fromkeys(key[:4] for key in found))
+        self.methods = list(dict.fromkeys(key[4] for key in found))
+        self._found = found
+
+    def table(self, measure: int, settings: Iterable[tuple[str, ...]]) -> FloatArray:
+        """Numbers of a measure (n_settings, n_methods); NaN where a method was not run."""
+        nothing = [np.nan] * 5
+        return np.array(
+            [[self._found.get((*each, name), nothing)[measure] for name in self.methods] for each in settings]
+        )
+
+    def many_classes(self) -> list[tuple[str, ...]]:
+        """Settings of many classes."""
+        return [each for each in self.settings if int(each[2]) >= MANY_CLASSES]
+
+    def summary(self) -> list[list[str]]:
+        """A row for each method: rank, NLL beside those of others, errors, time."""
+        nll, many = self.table(0, self.settings), self.table(0, self.many_classes())
+        ranks = np.array([rankdata(np.where(np.isnan(row), np.inf, row)) for row in nll])
+        unit = self.methods.index("temperature")
+        vector = self.table(4, self.settings)[:, [self.methods.index("vector")]]
+        measures = [np.nanmean(self.table(m, self.settings), axis=0) for m in (1, 2, 3)]
+        times = np.exp(np.nanmean(np.log(self.table(4, self.settings) / vector), axis=0))
+        rows = []
+        for j, name in enumerate(self.methods):
+            if np.isnan(nll[:, j]).any():  # not comparable
+                continue
+            beside = _geometric(many[:, j] / self._best_of_others(many))
+            cells = [ranks[:, j].mean(), beside, _geometric(nll[:, j] / nll[:, unit])]
+            cells += [float((nll[:, j] / nll[:, unit]).max()), *(each[j] for each in measures), times[j]]
+            rows.append([name, f"{cells[0]:.1f}", *(f"{cell:.3f}" for cell in cells[1:4])])
+            rows[-1] += [f"{cells[4]:.4f}", f"{cells[5]:.5f}", f"{cells[6]:.4f}", f"{cells[7]:.2g}"]
+        return sorted(rows, key=lambda row: float(row[1]))
+
+    def _best_of_others(self, table: FloatArray) -> FloatArray:
+        others = [j for j, name in enumerate(self.methods) if ":" in name]
+        return np.asarray(np.nanmin(table[:, others], axis=1))
+
+    def in_full(self) -> tuple[list[str], list[list[str]]]:
+        """NLL of every method in every setting, the best in bold."""
+        header = ["data, model (classes), rows a class", *self.methods]
+        rows = []
+        for setting, losses in zip(self.settings, self.table(0, self.settings), strict=True):
+            name, model, n_classes, rows_per_class = setting
+            best = np.nanmin(losses)
+            cells = ["-" if np.isnan(x) else f"**{x:.3f}**" if x == best else f"{x:.3f}" for x in losses]
+            rows.append([f"{name}, {model} ({n_classes}), {rows_per_class}", *cells])
+        return header, rows
+
+
+def _geometric(ratios: FloatArray) -> float:
+    return float(np.exp(np.log(ratios).mean()))
+
+
+def binary_rows() -> tuple[list[str], list[list[str]]]:
+    """NLL of binary methods on the halves of the classes."""
+    data = [next(problem.folds()).halves() for problem in PROBLEMS]
+    names = [f"{problem.name}, {problem.model}" for problem in PROBLEMS]
     rows = []
-    for name, found in results.items():
-        losses, errors, seconds = np.array(found).T
-        was_run = ~np.isnan(losses)
-        times = np.exp(np.mean(np.log(seconds[was_run] / of_unit[was_run])))
-        cells = ["-" if np.isnan(loss) else f"{loss:.3f}" for loss in losses]
-        rows.append([name, *cells, f"{np.nanmean(errors):.4f}", f"{times:.2g}"])
-    return rows
-
-
-def _tried(name: str, method: Method, data: Probabilities) -> tuple[float, float, float]:
-    if data.proba.shape[1] > calibration_methods.MOST_CLASSES.get(name, np.inf):
-        return np.nan, np.nan, np.nan
-    result = measured(method, data)
-    print(f"{data.name}: {name}: NLL {result[0]:.4f}, ECE {result[1]:.4f}, {result[2]:.3g} s", flush=True)
-    return result
+    for name, method in calibration_methods.binary().items():
+        found = [measured(method, part) for part in data]
+        rows.append([name, *(f"{each[0]:.3f}" for each in found), f"{np.mean([e[1] for e in found]):.4f}"])
+        print(*rows[-1], sep=" | ", flush=True)
+    return ["method", *names, "ECE"], rows
 
 
 def main() -> None:
-    options = arguments(__doc__, repeats=1)
+    options = arguments(__doc__, repeats=1, page="make the page from the results at hand")
     warnings.simplefilter("ignore")
-    problems = [make() for make in PROBLEMS]
+    store = Store("calibrators")
     with threadpool_limits(1):
-        many = compare(calibration_methods.multiclass(), problems, "vector")
-        two = compare(calibration_methods.binary(), [data.halves() for data in problems], "platt")
-    names = [f"{data.name} ({data.proba.shape[1]})" for data in problems]
-    versions = ", ".join(
-        f"{name} {version(name)}" for name in ("netcal", "probmetrics", "betacal", "venn-abers")
-    )
-    header = ["method", *names, "ECE", "time"]
+        if not options.page:
+            methods = calibration_methods.multiclass()
+            for problem in PROBLEMS:
+                run(problem, methods, store)
+        header, rows = binary_rows()
+    results = Results(store)
+    packages = ("scikit-learn", "netcal", "probmetrics", "betacal", "venn-abers")
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    summary = [
+        "method",
+        "mean rank",
+        f"NLL / best of other packages, {MANY_CLASSES} classes and more",
+        "NLL / temperature",
+        "at worst",
+        "ECE",
+        "classwise ECE",
+        "Brier",
+        "time",
+    ]
     text = f"{TEXT}\nThe others: {versions}. Set-up: the first lines of `benchmarks/calibrators.py`.\n\n"
-    text += f"## All classes\n\n{markdown_table(header, many)}\n{BINARY_TEXT}"
-    report(
-        "calibrators",
-        text,
-        ["method", *(data.name for data in problems), "ECE", "time"],
-        two,
-        save=options.save,
+    text += "## In short\n\nMethods that ran everywhere; ratios are geometric means.\n\n"
+    text += (
+        f"{markdown_table(summary, results.summary())}\n\n## NLL\n\n{markdown_table(*results.in_full())}\n"
     )
+    report("calibrators", text + BINARY_TEXT, header, rows, save=options.save)
 
 
 if __name__ == "__main__":

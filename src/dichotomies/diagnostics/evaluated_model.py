@@ -118,8 +118,9 @@ def fitted_dichotomy(clf: Any) -> Any:
         return fitted_dichotomy(clf[-1])
     if not hasattr(clf, "model_"):
         raise TypeError(
-            f"Only a nested dichotomy has nodes: give a fitted NestedDichotomyClassifier or "
-            f"NestedDichotomyEnsemble, or a pipeline that ends in one, not a {type(clf).__name__}."
+            "Only a nested dichotomy has nodes: give a fitted NestedDichotomyClassifier, "
+            "NestedDichotomyEnsemble or CalibratedClassifier, or a pipeline that ends in one, not a "
+            f"{type(clf).__name__}."
         )
     return clf
 

@@ -1,8 +1,9 @@
-"""`CalibratedClassifier`: any scikit-learn classifier followed by a multiclass calibrator."""
+"""`CalibratedClassifier`: any scikit-learn classifier followed by a multiclass calibrator and a tree."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,21 @@ from sklearn.utils.validation import (
 from dichotomies._common.doc_links import documented
 from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies._common.validation import plain_labels, row_weights
-from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
+from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator, calibration_rows
+from dichotomies.calibrators.multiclass._calibration_rows import normalised
+from dichotomies.calibrators.multiclass._class_tree import class_tree
+from dichotomies.calibrators.multiclass.auto import with_tree
+from dichotomies.calibrators.multiclass.base import checked_log_proba
+from dichotomies.estimators.partial_answers import PartialAnswers
+from dichotomies.inference.conformal import ConformalRows
+from dichotomies.inference.fitted import FittedForest, GivenProbabilities
 from dichotomies.learners import takes_weight
 from dichotomies.persistence import Estimator, savable, save
-from dichotomies.persistence.checks import Array, Part, Such
+from dichotomies.persistence.checks import Array, Optional, Part, Such
 from dichotomies.rows.folds import fold_of_rows
+from dichotomies.structures.base import resolve as structure_of
+from dichotomies.tree import ClassTree
+from dichotomies.tree.forest import Forest
 
 
 @documented("calibration.md")
@@ -32,12 +43,15 @@ from dichotomies.rows.folds import fold_of_rows
     "calibrated-classifier",
     Estimator(),
     calibrator_=Part(MulticlassCalibrator, "n_classes"),
-    classes_=Array("label", "n_classes"),
+    classes_=Array("label", "n_classes", same="classes"),
+    model_=Optional(Part(FittedForest, "n_classes", "classes", n_features="n_classes"), may_be_missing=True),
+    conformal_=Optional(Part(ConformalRows, "n_classes"), may_be_missing=True),
+    class_count_=Optional(Array("integer", "n_classes"), may_be_missing=True),
     fitted_estimator=Such(
         lambda it: hasattr(it, "predict_log_proba") or hasattr(it, "predict_proba"), "predicts"
     ),
 )
-class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedClassifier(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Calibrate a classifier: one that is fitted on held-out rows, any other by cross-fitting.
 
     A fitted classifier is never refitted; its calibrator is fitted on the rows given to `fit`, which must be
@@ -49,14 +63,24 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     `sklearn.frozen.FrozenEstimator` if the copy must stay fitted, as in cross-validation of the calibrator
     alone.
 
+    The probabilities of any classifier imply log-odds at the nodes of a tree over its classes. So all answers
+    of nested dichotomies are to be had for any classifier: prediction sets, groups of classes as deep as the
+    evidence goes, diagnostics and the report.
+
     Parameters
     ----------
     estimator : scikit-learn classifier
         It must have `predict_log_proba` or `predict_proba`.
-    method : str or MulticlassCalibrator, default="vector"
-        The name of a multiclass calibrator, or an instance, of which a clone is fitted.
+    method : str or MulticlassCalibrator, default="auto"
+        The name of a multiclass calibrator, or an instance, of which a clone is fitted. "auto" compares
+        several by cross-validation, nested calibration among them.
     cv : int or splitter, default=5
         Folds for a classifier that is not fitted; the rows of each class are dealt to them in turn.
+    tree : ClassTree, nested lists of labels, or "hierarchy", default=None
+        A tree over the classes, for nested calibration and for answers; "hierarchy" reads it from labels such
+        as "animal/bird/owl". None: grown from the probabilities of the calibration rows.
+    n_jobs : int, default=None
+        Number of threads for answers.
 
     Attributes
     ----------
@@ -66,6 +90,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         The labels, in the classifier's order.
     calibrator_ : MulticlassCalibrator
         The fitted calibrator.
+    tree_ : ClassTree
+        The tree over the classes.
+    model_ : FittedForest
+        The tree and the calibrator, as diagnostics and answers read them: its features are the classifier's
+        log-probabilities.
 
     Examples
     --------
@@ -84,10 +113,20 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, estimator: Any, method: str | MulticlassCalibrator = "vector", *, cv: Any = 5) -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        method: str | MulticlassCalibrator = "auto",
+        *,
+        cv: Any = 5,
+        tree: ClassTree | Sequence[Any] | str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.estimator = estimator
         self.method = method
         self.cv = cv
+        self.tree = tree
+        self.n_jobs = n_jobs
 
     def fit(
         self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
@@ -108,6 +147,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         calibrator: MulticlassCalibrator = clone(MULTICLASS.resolve(self.method, MulticlassCalibrator))
+        self.__dict__.pop("conformal_", None)
         if y is None:
             raise ValueError("CalibratedClassifier requires y to be passed, but the target y is None.")
         labels = column_or_1d(plain_labels(y), warn=True)
@@ -123,8 +163,38 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             log_proba, rows = self._cross_fit(X, labels, weight)
             labels, weight = labels[rows], None if weight is None else weight[rows]
         self.classes_: LabelArray = np.asarray(self.fitted_estimator.classes_)
-        self.calibrator_ = calibrator.fit(log_proba, labels, weight, classes=self.classes_)
+        held_out = calibration_rows(log_proba, labels, weight, self.classes_)
+        self.class_count_ = np.bincount(held_out.codes, minlength=len(self.classes_))
+        given = None if self.tree is None else self._given_tree()
+        self.calibrator_ = with_tree(calibrator, given).fit_on(held_out)
+        shape = given or self.calibrator_.grown_tree() or class_tree(held_out)
+        tree = ClassTree(self.classes_[shape.leaf_order], shape.split_depth, self.classes_)
+        self.model_ = FittedForest(Forest.of([tree]), GivenProbabilities(tree), external=self.calibrator_)
         return self
+
+    def _given_tree(self) -> ClassTree:
+        """Return the tree that the user has given, over the classes."""
+        return structure_of(self.tree).grow(None, self.classes_).over(self.classes_)
+
+    @property
+    def tree_(self) -> ClassTree:
+        """The tree over the classes."""
+        check_is_fitted(self, "calibrator_")
+        return self._answering().tree
+
+    def validated_rows(self, X: Matrix) -> FloatArray:
+        """Return the classifier's log-probabilities of the rows `X`, the features of `model_`."""
+        check_is_fitted(self, "calibrator_")
+        self._answering()
+        return normalised(checked_log_proba(self._uncalibrated(X), len(self.classes_)))
+
+    def _answering(self) -> FittedForest:
+        if not hasattr(self, "model_"):
+            raise NotFittedError(
+                "This CalibratedClassifier was saved by an earlier version, which grew no tree: it has "
+                "probabilities alone. Fit it again for other answers."
+            )
+        return self.model_
 
     def _cross_fit(
         self, X: Matrix, labels: LabelArray, weight: FloatArray | None

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies.estimators.fitting import Fitting
 from dichotomies.estimators.top_classes import TopClasses
 from dichotomies.inference.conformal import GROUPS, SCORES, Score
 from dichotomies.training.plan import check_whole
@@ -20,12 +19,22 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies.inference.conformal import ConformalRows
+    from dichotomies.inference.fitted import FittedForest
     from dichotomies.inference.tree_answers import TreeAnswers
     from dichotomies.inference.unions import UnionAnswers
 
 
-class PartialAnswers(Fitting):
+class PartialAnswers:
     """Mixin of the estimators: methods that answer with some classes, or with groups of them."""
+
+    if TYPE_CHECKING:  # of the estimator
+        model_: FittedForest
+        classes_: LabelArray
+        conformal_: ConformalRows
+        n_jobs: int | None
+
+        def validated_rows(self, X: Matrix) -> Matrix: ...  # noqa: D102
 
     def predict_top_k(
         self,

@@ -18,6 +18,7 @@ from dichotomies.inference.scorers import base_scorers
 from dichotomies.learners.base import SCORER
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Optional, Part, Size, Such
+from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from dichotomies.inference.forest_search import ForestSearch
     from dichotomies.inference.search import TreeSearch
     from dichotomies.learners import Scorer
-    from dichotomies.tree import ClassTree
 
 
 #: Seconds per row and node, to see if a cluster pays.
@@ -100,7 +100,7 @@ class FittedForest:
         from dichotomies.inference.forest_search import ForestSearch  # take long to import
         from dichotomies.inference.search import TreeSearch
 
-        if self.members:
+        if self.members or isinstance(self.scorer, GivenProbabilities):
             return None
         if len(self.forest.trees) > 1:
             return ForestSearch.of(self.forest, self.scorer, self.pooling, self.external)
@@ -224,6 +224,27 @@ def _width(forest: Forest) -> int:
     """Numbers that are held of a row."""
     is_single = len(forest.trees) == 1
     return forest.n_different if is_single else forest.n_different + 2 * forest.n_classes
+
+
+@savable("given-probabilities", tree=Part(ClassTree, "n_nodes"), n_features=Size("n_features"))
+@dataclass(frozen=True, eq=False)
+class GivenProbabilities:
+    """Log-odds at a tree's nodes implied by class log-probabilities of another model, the features."""
+
+    tree: ClassTree
+
+    @property
+    def n_features(self) -> int:
+        """Number of classes, which are the features."""
+        return self.tree.n_classes
+
+    def log_odds(self, X: FloatArray) -> FloatArray:
+        """Log-odds of going left for each row at each node."""
+        return implied_log_odds(self.tree, X)
+
+    def pair_log_odds(self, X: FloatArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+        """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
+        return self.log_odds(X)[rows, nodes]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ _LEAST_SHARE = 0.01
 _BLOCK_BYTES = 2**25
 
 
-def class_tree(rows: CalibrationRows, scale: float) -> ClassTree:
+def class_tree(rows: CalibrationRows, scale: float = 1.0) -> ClassTree:
     """Cluster the classes by average linkage of the fourth roots of their mean probabilities.
 
     A class's mean is over all rows, by the class's probability in the row, and over the rows with its label.

@@ -14,6 +14,7 @@ from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows
 from dichotomies.calibrators.multiclass._folds import balanced_folds
 from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
 from dichotomies.persistence import Estimator, savable
+from dichotomies.tree import ClassTree
 
 #: Candidates, the simplest first.
 CANDIDATES = ("none", "temperature", "vector", "vector-odds", "nested", "vector-nested")
@@ -53,6 +54,8 @@ class AutoCalibration(MulticlassCalibrator):
         default "none", "temperature", "vector", "vector-odds", "nested" and "vector-nested".
     cv : int, default=3
         Number of folds.
+    tree : ClassTree, default=None
+        For "nested" and "vector-nested": see `NestedCalibration`.
 
     Attributes
     ----------
@@ -76,9 +79,12 @@ class AutoCalibration(MulticlassCalibrator):
     'vector-odds'
     """
 
-    def __init__(self, *, candidates: Sequence[str] = CANDIDATES, cv: int = 3) -> None:
+    def __init__(
+        self, *, candidates: Sequence[str] = CANDIDATES, cv: int = 3, tree: ClassTree | None = None
+    ) -> None:
         self.candidates = candidates
         self.cv = cv
+        self.tree = tree
 
     def fit_rows(self, rows: CalibrationRows) -> None:
         """Score the candidates, select one and fit it to all rows."""
@@ -90,12 +96,21 @@ class AutoCalibration(MulticlassCalibrator):
         if len(used) == self.cv:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                fitted = {name: _create(name).fit_on(rows) for name in self.candidates}
+                fitted = {name: self._create(name).fit_on(rows) for name in self.candidates}
                 losses = {name: each.held_out_on(rows, fold).loss for name, each in fitted.items()}
             self.nll_ = {name: float(rows.weight @ loss) / rows.total_weight for name, loss in losses.items()}
             self.chosen_ = simplest_of(losses, rows.weight, _NEARLY)
-        self.calibrator_ = fitted.get(self.chosen_) or _create(self.chosen_).fit_on(rows)
+        self.calibrator_ = fitted.get(self.chosen_) or self._create(self.chosen_).fit_on(rows)
         self.n_iter_, self.converged_ = self.calibrator_.n_iter_, self.calibrator_.converged_
+
+    def _create(self, name: str) -> MulticlassCalibrator:
+        if name == "none":
+            return NoCalibration()
+        return with_tree(MULTICLASS.create(name), self.tree)
+
+    def grown_tree(self) -> ClassTree | None:
+        """Return the tree of the selected calibrator."""
+        return self.calibrator_.grown_tree()
 
     def slope_and_bias(self) -> tuple[FloatArray, FloatArray] | None:
         """Return those of the selected calibrator."""
@@ -106,8 +121,11 @@ class AutoCalibration(MulticlassCalibrator):
         return self.calibrator_.scores(x)
 
 
-def _create(name: str) -> MulticlassCalibrator:
-    return NoCalibration() if name == "none" else MULTICLASS.create(name)
+def with_tree(calibrator: MulticlassCalibrator, tree: ClassTree | None) -> MulticlassCalibrator:
+    """Give a calibrator a tree, unless it has one or uses none."""
+    if tree is not None and calibrator.get_params(deep=False).get("tree", tree) is None:
+        calibrator.set_params(tree=tree)
+    return calibrator
 
 
 def _usable(rows: CalibrationRows, fold: IntArray, k: int) -> bool:

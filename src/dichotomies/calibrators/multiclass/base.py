@@ -25,6 +25,7 @@ from dichotomies.calibrators.multiclass._calibration_rows import (
 )
 from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.persistence.checks import Size, declares, expect
+from dichotomies.tree import ClassTree
 
 #: Finite entries beyond are read as this, so that differences and sums of them are finite.
 _FARTHEST = 1e100
@@ -107,7 +108,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         -------
         self
         """
-        return self.fit_on(_calibration_rows(log_proba, y, sample_weight, classes))
+        return self.fit_on(calibration_rows(log_proba, y, sample_weight, classes))
 
     def fit_from(
         self,
@@ -200,7 +201,7 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         fold : array of shape (n_rows,)
             Fold of each row.
         """
-        return self.fit_held_out_on(_calibration_rows(log_proba, y, sample_weight), fold)
+        return self.fit_held_out_on(calibration_rows(log_proba, y, sample_weight), fold)
 
     def fit_held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
         """Fit to validated `rows`, and judge them by each `fold`; see `fit_held_out`."""
@@ -238,6 +239,10 @@ class MulticlassCalibrator(BaseEstimator, ABC):
     @abstractmethod
     def fit_rows(self, rows: CalibrationRows) -> None:
         """Set the attributes fitted to `rows`, and `n_iter_` and `converged_` for iterative fits."""
+
+    def grown_tree(self) -> ClassTree | None:
+        """Return the tree over the columns along which probabilities are calibrated, if there is one."""
+        return None
 
     def slope_and_bias(self) -> tuple[FloatArray, FloatArray] | None:
         """Return w and b (n_classes,) if the probabilities are proportional to ``exp(w log p + b)``."""
@@ -282,7 +287,7 @@ def _bounded(raw: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.where(np.isfinite(raw), np.clip(raw, -_FARTHEST, _FARTHEST), raw)
 
 
-def _calibration_rows(
+def calibration_rows(
     log_proba: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any, classes: npt.ArrayLike | None = None
 ) -> CalibrationRows:
     """Return the validated rows."""

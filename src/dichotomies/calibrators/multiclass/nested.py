@@ -102,6 +102,10 @@ class NestedCalibration(MulticlassCalibrator):
         self.tree_ = class_tree(rows, self.scale_) if self.tree is None else self._over_columns(self.tree)
         self.slope_, self.bias_ = shrunk_platt(self._task(rows).segments(self._own_log_odds(rows)), _WIDTHS)
 
+    def grown_tree(self) -> ClassTree:
+        """Return the tree over the columns."""
+        return self.tree_
+
     def _over_columns(self, tree: ClassTree) -> ClassTree:
         if tree.n_classes != self.n_classes_:
             raise ValueError(
@@ -186,9 +190,8 @@ class VectorNestedCalibration(MulticlassCalibrator):
         self.nested_.fit_on(CalibrationRows.read(scaled, rows.codes, rows.weight))
         self.n_iter_, self.converged_ = self.vector_.n_iter_, self.vector_.converged_
 
-    @property
-    def tree_(self) -> ClassTree:
-        """The tree of the nested calibration."""
+    def grown_tree(self) -> ClassTree:
+        """Return the tree of the nested calibration."""
         return self.nested_.tree_
 
     def scores(self, x: FloatArray) -> FloatArray:
