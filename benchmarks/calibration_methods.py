@@ -11,6 +11,7 @@ import torch  # with the packages below: see benchmarks/calibrators.py
 from betacal import BetaCalibration
 from netcal import binning, scaling
 from probmetrics.calibrators import get_calibrator
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
@@ -55,8 +56,7 @@ def pooled(proba: FloatArray, y: IntArray, test: FloatArray) -> FloatArray:
     for tree in (None, *trees):
         calibrator = MULTICLASS.create("nested", tree=tree).fit(log_proba, y)
         total += calibrator.predict_log_proba(np.log(test))
-    p: FloatArray = np.exp((total - total.max(axis=1, keepdims=True)) / (1 + len(trees)))
-    return p / p.sum(axis=1, keepdims=True)
+    return np.asarray(softmax(total / (1 + len(trees)), axis=1))
 
 
 def our_binary(name: str, proba: FloatArray, y: IntArray, test: FloatArray) -> FloatArray:
@@ -65,7 +65,7 @@ def our_binary(name: str, proba: FloatArray, y: IntArray, test: FloatArray) -> F
     return BINARY.create(name).fit(scores, y).predict_proba(test_scores)
 
 
-class _Given(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _Given(ClassifierMixin, BaseEstimator):
     """A classifier whose features are its log-probabilities."""
 
     def fit(self, X: Any, y: Any) -> _Given:  # noqa: ARG002
@@ -75,6 +75,9 @@ class _Given(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Any:
         return X
 
+    def predict(self, X: Any) -> Any:
+        return X.argmax(axis=1)
+
 
 def of_sklearn(proba: FloatArray, y: IntArray, test: FloatArray) -> Any:
     """Fit scikit-learn's temperature scaling."""
@@ -83,7 +86,10 @@ def of_sklearn(proba: FloatArray, y: IntArray, test: FloatArray) -> Any:
     rows = np.concatenate([np.log(proba), np.full((len(present), len(present)), -np.log(len(present)))])
     labels = np.concatenate([y, present])
     weight = np.concatenate([np.ones(len(y)), np.full(len(present), 1e-9)])
-    fitted = CalibratedClassifierCV(model, method="temperature", ensemble=False).fit(rows, labels, weight)
+    everything = np.arange(len(rows))
+    fitted = CalibratedClassifierCV(
+        model, method="temperature", ensemble=False, cv=[(everything, everything)]
+    ).fit(rows, labels, weight)
     return fitted.predict_proba(np.log(test))
 
 

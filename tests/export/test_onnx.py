@@ -9,6 +9,7 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, Multinomi
 from sklearn.svm import SVC
 
 from dichotomies import (
+    CalibratedClassifier,
     HistAdaBoostClassifier,
     HistGradientBoostClassifier,
     NestedDichotomyClassifier,
@@ -142,3 +143,14 @@ def test_what_cannot_be_exported_is_refused_by_name():
         to_onnx(LogisticRegression(max_iter=5000).fit(X[:50], Y[:50]))
     with pytest.raises(ValueError, match="dtype must be float64 or float32"):
         to_onnx(clf, dtype=np.int32)
+
+
+@pytest.mark.parametrize("name", ["auto", "nested", "vector-nested"])
+def test_a_calibrated_classifier_is_exported_behind_its_classifier(name):
+    clf = CalibratedClassifier(GaussianNB(), name).fit(X[TRAIN], Y[TRAIN])
+    given = np.clip(clf.estimator_.predict_log_proba(X[TEST]), -1e6, None)
+    for exported in (clf, clf.calibrator_):
+        label, proba, log_proba = _answers(to_onnx(exported), given)
+        np.testing.assert_allclose(log_proba, clf.predict_log_proba(X[TEST]), rtol=1e-7, atol=1e-7)
+        assert (label == clf.predict(X[TEST])).all()
+        np.testing.assert_allclose(proba.sum(axis=1), 1)

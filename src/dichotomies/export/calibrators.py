@@ -12,9 +12,11 @@ from dichotomies.calibrators.multiclass.auto import AutoCalibration, NoCalibrati
 from dichotomies.calibrators.multiclass.bias_temperature import BiasTemperatureScaling
 from dichotomies.calibrators.multiclass.isotonic import IsotonicOneVsRest
 from dichotomies.calibrators.multiclass.matrix import DirichletCalibration, MatrixScaling
+from dichotomies.calibrators.multiclass.nested import NestedCalibration, VectorNestedCalibration
 from dichotomies.calibrators.multiclass.odds import OddsScaling
 from dichotomies.calibrators.multiclass.temperature import TemperatureScaling
 from dichotomies.calibrators.multiclass.vector import VectorScaling, VectorScalingML
+from dichotomies.export.composition import composed, implied
 from dichotomies.export.graph import Graph
 from dichotomies.export.interpolation import lines, piecewise
 
@@ -72,8 +74,13 @@ def _(calibrator: OddsScaling, graph: Graph, x: str) -> str:
     lowest = graph.apply("ReduceMin", x, graph.indices([1]), keepdims=1)
     is_unlike = graph.apply("Less", lowest, calibrator.lowest)
     noise = graph.apply("Where", is_unlike, calibrator.most_noise, calibrator.noise)
-    p = graph.apply("Mul", graph.apply("Softmax", bent, axis=1), graph.apply("Sub", 1.0, noise))
-    return graph.apply("Log", graph.apply("Add", p, graph.apply("Div", noise, float(calibrator.n_classes_))))
+    return _mixed(graph, bent, noise, calibrator.n_classes_)
+
+
+def _mixed(graph: Graph, x: str, noise: Any, n_classes: int) -> str:
+    """Log-probabilities mixed with a share of noise."""
+    p = graph.apply("Mul", graph.apply("Softmax", x, axis=1), graph.apply("Sub", 1.0, noise))
+    return graph.apply("Log", graph.apply("Add", p, graph.apply("Div", noise, float(n_classes))))
 
 
 def _log_odds(graph: Graph, x: str, n_classes: int) -> str:
@@ -84,6 +91,21 @@ def _log_odds(graph: Graph, x: str, n_classes: int) -> str:
     rest = graph.apply("ReduceLogSumExp", others, graph.indices([1]), keepdims=1)
     complement = graph.apply("Sub", 1.0, graph.apply("Exp", graph.apply("Min", x, -np.log(2.0))))
     return graph.apply("Sub", x, graph.apply("Where", is_best, rest, graph.apply("Log", complement)))
+
+
+@scores.register
+def _(calibrator: NestedCalibration, graph: Graph, x: str) -> str:
+    x = graph.apply("Mul", x, calibrator.scale_)
+    if calibrator.noise_:
+        x = _mixed(graph, x, calibrator.noise_, calibrator.n_classes_)
+    log_odds = implied(graph, calibrator.tree_, x)
+    return composed(graph, calibrator.tree_, graph.affine(log_odds, calibrator.slope_, calibrator.bias_))
+
+
+@scores.register
+def _(calibrator: VectorNestedCalibration, graph: Graph, x: str) -> str:
+    scaled = graph.apply("LogSoftmax", scores(calibrator.vector_, graph, x), axis=1)
+    return scores(calibrator.nested_, graph, graph.apply("Max", scaled, LOWEST))
 
 
 @scores.register(MatrixScaling)

@@ -8,31 +8,35 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies.calibrators.multiclass import MulticlassCalibrator
 from dichotomies.export.calibrators import calibrated
+from dichotomies.export.composition import composed
 from dichotomies.export.graph import Graph
 from dichotomies.export.scorers import log_odds
-from dichotomies.inference.fitted import FittedForest
-from dichotomies.tree import ClassTree
+from dichotomies.inference.fitted import FittedForest, GivenProbabilities
 
 
 def to_onnx(clf: Any, *, dtype: npt.DTypeLike = np.float64) -> Any:
-    """Convert a fitted classifier to ONNX: a model that other runtimes and languages execute.
+    """Convert a fitted classifier, or a calibrator, to ONNX: a model that other runtimes execute.
 
     All of it is exported: nodes, calibration of nodes and of classes, ensembles. Nodes may be logistic
     regression, naive Bayes or boosted trees on their fast paths; others raise an error. Computations are in
     double precision, except the sums of boosted trees.
 
+    Of a `CalibratedClassifier` the calibration is exported, behind whatever exports the classifier: the
+    input is the classifier's log-probabilities or logits. So it is of a multiclass calibrator.
+
     Parameters
     ----------
-    clf : fitted NestedDichotomyClassifier or NestedDichotomyEnsemble
+    clf : fitted NestedDichotomyClassifier, NestedDichotomyEnsemble, CalibratedClassifier or calibrator
     dtype : {float64, float32}
         Type of the input.
 
     Returns
     -------
     onnx.ModelProto
-        Input ``X`` of shape (rows, n_features); outputs ``label`` (rows,), and ``probabilities`` and
-        ``log_probabilities`` (rows, n_classes) in the order of ``clf.classes_``.
+        Input ``X`` of shape (rows, n_features or n_classes); outputs ``label`` (rows,), and
+        ``probabilities`` and ``log_probabilities`` (rows, n_classes) in the order of ``clf.classes_``.
 
     Examples
     --------
@@ -48,21 +52,26 @@ def to_onnx(clf: Any, *, dtype: npt.DTypeLike = np.float64) -> Any:
     ...     file.write(model.SerializeToString())
     """
     check_is_fitted(clf)
-    if not hasattr(clf, "model_"):
+    if not isinstance(clf, MulticlassCalibrator) and not hasattr(clf, "model_"):
         raise TypeError(f"Only classifiers of this package can be exported, not {type(clf).__name__}.")
     if np.dtype(dtype) not in (np.float64, np.float32):
         raise ValueError(f"dtype must be float64 or float32, got {dtype!r}.")
     graph = Graph()
     X = graph.apply("Cast", "X", to=graph.type_of(np.float64))
-    log_proba = _log_proba(graph, clf.model_, X)
+    if isinstance(clf, MulticlassCalibrator):
+        log_proba, classes, n_features = calibrated(clf, graph, X), np.arange(clf.n_classes_), clf.n_classes_
+    else:
+        log_proba, classes, n_features = _log_proba(graph, clf.model_, X), clf.classes_, clf.n_features_in_
+        if isinstance(clf.model_.scorer, GivenProbabilities):
+            n_features = clf.model_.n_classes
     best = graph.apply("ArgMax", log_proba, axis=1, keepdims=0)
-    labels, kind = _labels(clf.classes_)
+    labels, kind = _labels(classes)
     return graph.model(
-        {"X": (dtype, clf.n_features_in_)},
+        {"X": (dtype, n_features)},
         {
             "label": (graph.apply("Gather", graph.constant(labels, kind), best), kind, []),
-            "probabilities": (graph.apply("Exp", log_proba), np.float64, [len(clf.classes_)]),
-            "log_probabilities": (log_proba, np.float64, [len(clf.classes_)]),
+            "probabilities": (graph.apply("Exp", log_proba), np.float64, [len(classes)]),
+            "log_probabilities": (log_proba, np.float64, [len(classes)]),
         },
     )
 
@@ -74,6 +83,8 @@ def _labels(classes: Any) -> tuple[Any, Any]:
 
 def _log_proba(graph: Graph, model: FittedForest, X: str) -> str:
     """Log-probabilities of the classes."""
+    if isinstance(model.scorer, GivenProbabilities) and model.external is not None:
+        return calibrated(model.external, graph, X)
     forest = model.forest
     scores = log_odds(model.scorer, graph, X)
     members = []
@@ -82,34 +93,11 @@ def _log_proba(graph: Graph, model: FittedForest, X: str) -> str:
         if len(forest.trees) > 1:
             signs = np.where(forest.is_exchanged[t], -1.0, 1.0)
             own = graph.apply("Mul", graph.columns(scores, forest.place[t]), signs)
-        member = _composed(graph, tree, own)
+        member = composed(graph, tree, own)
         calibrator = model.members[t] if model.members else None
         members.append(member if calibrator is None else calibrated(calibrator, graph, member))
     pooled = members[0] if len(members) == 1 else _pooled(graph, members, model.pooling)
     return pooled if model.external is None else calibrated(model.external, graph, pooled)
-
-
-def _composed(graph: Graph, tree: ClassTree, scores: str) -> str:
-    """Sum of the log-probabilities of the turns on the path to each class, by pointer jumping.
-
-    Turn k is to the left at node k, turn n + k to the right. In each round a turn adds the sum of the turn it
-    points to, and points to where that one points: the number of rounds is the logarithm of the depth.
-    """
-    n = tree.n_nodes
-    left, right = (graph.log_sigmoid(each) for each in (scores, graph.apply("Neg", scores)))
-    nothing = graph.apply("Mul", graph.columns(scores, [0]), 0.0)  # what the turn 2 n, to the root, costs
-    sums = graph.apply("Concat", left, right, nothing, axis=1)
-    target = np.full(2 * n + 1, 2 * n)
-    leaf_turn = np.empty(tree.n_classes, dtype=np.intp)
-    for first, children in ((0, tree.left), (n, tree.right)):
-        turn, is_node = first + np.arange(n), children >= 0
-        for before in (0, n):
-            target[before + children[is_node]] = turn[is_node]
-        leaf_turn[tree.leaf_order[~children[~is_node]]] = turn[~is_node]
-    while (target != 2 * n).any():
-        sums = graph.apply("Add", sums, graph.columns(sums, target))
-        target = target[target]
-    return graph.columns(sums, leaf_turn)
 
 
 def _pooled(graph: Graph, members: list[str], pooling: str) -> str:
