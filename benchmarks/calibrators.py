@@ -44,9 +44,10 @@ TEXT = """
 Class probabilities of flat models on rows that they were not trained on, in five folds: calibrated on 2, 5,
 20 and 100 rows a class of four folds, or as many as there are, and evaluated on the fifth, in turn. All
 numbers are means over the folds. Every method has its package's defaults. Probabilities below 1e-15 are read
-as 1e-15, in the input of all methods and in their NLL; "-" where a method answers NaN, or takes minutes. *ECE* is the expected calibration error of the most
-probable class in 20 bins of equal width; *classwise ECE* its mean over the classes, each against the others.
-*Time* is processor time in one thread for fitting and predicting, relative to `vector`.
+as 1e-15, in the input of all methods and in their NLL; "-" where a method answers NaN, or takes minutes.
+*ECE* is the expected calibration error of the most probable class in 20 bins of equal width; *classwise ECE*
+its mean over the classes, each against the others. *Time* is processor time in one thread for fitting and
+predicting, relative to `vector`.
 
 `nested, three trees` is the geometric mean of nested calibration along its own tree, one of 2-means and one
 of average linkage of the classes' mean log-probabilities. It is a fraction of a percent better than one
@@ -64,6 +65,7 @@ class belong to it? NLL.
 def scores(y: IntArray, proba: FloatArray) -> list[float]:
     """NLL, ECE, classwise ECE and Brier score."""
     proba = np.asarray(proba, dtype=np.float64)
+    proba = proba / proba.sum(axis=1, keepdims=True)  # in single precision that is nearly 1
     labels = np.arange(proba.shape[1])
     nll = -np.log(np.maximum(proba[np.arange(len(y)), y], LEAST)).mean()
     ece = expected_calibration_error(y, proba, labels=labels)

@@ -104,7 +104,7 @@ def test_given_classes_are_evaluated_along_their_paths(scored, data):
 
 
 @given(scored_trees(), st.data())
-def test_under_external_calibration_the_order_is_kept_and_intervals_hold_the_truth(scored, data):
+def test_under_external_calibration_the_order_is_kept(scored, data):
     tree, log_odds = scored
     seed, k = data.draw(st.integers(0, 1000)), data.draw(st.integers(1, tree.n_classes))
     rng = np.random.default_rng(seed)
@@ -117,13 +117,6 @@ def test_under_external_calibration_the_order_is_kept_and_intervals_hold_the_tru
     search = TreeSearch.of(tree, scorer, calibrator)
     found = search.best(X, k)
     np.testing.assert_allclose(np.take_along_axis(truth, found.codes, axis=1), expected, rtol=1e-9, atol=1e-9)
-    for tolerance in (1e-6, 0.3):
-        certified = search.certified(X, k, tolerance)
-        exact = np.exp(np.take_along_axis(truth, certified.codes, axis=1))
-        assert (certified.lower <= exact * (1 + 1e-9)).all()
-        assert (certified.upper >= exact * (1 - 1e-9)).all()
-        width = (certified.upper - certified.lower)[certified.is_certain]
-        assert (width <= tolerance * (1 + 1e-9)).all()
 
 
 def _problem(seed=0, n_classes=60):
@@ -213,13 +206,20 @@ def test_every_external_calibration_is_answered_exactly_or_in_full(external):
     clf = NestedDichotomyClassifier(
         MultinomialNB(), "random", external_calibration=external, calibration_size="cross-fit", random_state=0
     ).fit(X, y)
-    for tolerance in (1e-6, 0.2):
-        best = clf.predict_top_k(X[:30], 3, search="exact", tolerance=tolerance)
-        proba = clf.proba_of(X[:30], best[0])
-        assert (np.abs(proba - best[1]) <= tolerance / 2 + 1e-9).all()
-        assert (best.lower <= proba + 1e-12).all()
-        assert (proba <= best.upper + 1e-12).all()
-        assert (best.n_visits[~best.is_searched] == clf.tree_.n_nodes).all()
+    best = clf.predict_top_k(X[:30], 3, search="exact")
+    np.testing.assert_allclose(clf.proba_of(X[:30], best[0]), best[1], rtol=1e-9)
+    assert (best.n_visits[~best.is_searched] == clf.tree_.n_nodes).all()
+
+
+def test_where_a_search_takes_longer_than_the_whole_distribution_that_is_the_exact_answer():
+    """Flat distributions of many classes: a search would visit nearly every node."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, (900, 6)), np.arange(900) % 300
+    clf = Uncalibrated(MultinomialNB(), "random", random_state=0).fit(X, y)
+    best = clf.predict_top_k(X, 3, search="exact")
+    _assert_sorted_alike(clf, X, 3, best)
+    assert not best.is_searched.all()
+    assert (best.n_visits[best.is_searched] <= 64).all()
 
 
 def _set_cost(monkeypatch, cost):

@@ -43,7 +43,6 @@ class PartialAnswers:
         search: str = "auto",
         *,
         width: int = 10,
-        tolerance: float = 1e-6,
     ) -> TopClasses:
         """The most probable classes of each row and their probabilities, the most probable first.
 
@@ -54,15 +53,12 @@ class PartialAnswers:
             Number of classes; all of them if there are fewer.
         search : {"auto", "exact", "beam", "greedy"}, default="auto"
             "exact" looks only into nodes that can hold one of the `k` classes, and gives what sorting the
-            whole distribution gives. "auto" does so where it takes less time, and otherwise computes the
-            whole distribution. "beam" keeps the `width` most probable nodes at every step, and may miss
-            classes; "greedy" keeps `k`.
+            whole distribution gives. Rows whose search would take longer than that get the whole
+            distribution, and so do all rows where probabilities need a sum over all classes, as behind vector
+            scaling. "auto" searches only where that takes less time. "beam" keeps the `width` most probable
+            nodes at every step, and may miss classes; "greedy" keeps `k`.
         width : int, default=10
             Of "beam"; at least `k` is used.
-        tolerance : float, default=1e-6
-            Width of the intervals in which "exact" certifies probabilities that need a sum over all classes,
-            as those of external calibration do. Rows that cannot be certified from a quarter of the nodes
-            get the whole distribution.
 
         Returns
         -------
@@ -74,7 +70,7 @@ class PartialAnswers:
 
         k, width, X = check_whole(k, "k"), check_whole(width, "width"), self.validated_rows(X)
         k = min(k, len(self.classes_))
-        found = top_k(self.model_, X, k, search=search, width=width, tolerance=tolerance, n_jobs=self.n_jobs)
+        found = top_k(self.model_, X, k, search=search, width=width, n_jobs=self.n_jobs)
         return TopClasses(self.classes_[found.codes], found)
 
     def predict_above(self, X: Matrix, threshold: float) -> csr_array:

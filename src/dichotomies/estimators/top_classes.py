@@ -14,9 +14,6 @@ class TopClasses(tuple["LabelArray", "FloatArray"]):
 
     Attributes
     ----------
-    lower, upper : ndarray of shape (n_rows, k)
-        Bounds within which the probabilities are certain to be, up to rounding. They differ only where a
-        search was content with `tolerance`.
     n_visits : ndarray of shape (n_rows,)
         Number of nodes evaluated; all of them where the whole distribution was computed.
     is_searched : ndarray of shape (n_rows,)
@@ -34,14 +31,11 @@ class TopClasses(tuple["LabelArray", "FloatArray"]):
     ([0, 1, 2], np.True_, True)
     """
 
-    lower: FloatArray
-    upper: FloatArray
     n_visits: IntArray
     is_searched: BoolArray
 
     def __new__(cls, labels: LabelArray, found: TopK) -> Self:
         """Make the pair."""
         self = super().__new__(cls, (labels, found.proba))
-        for name in ("lower", "upper", "n_visits", "is_searched"):
-            setattr(self, name, getattr(found, name))
+        self.n_visits, self.is_searched = found.n_visits, found.is_searched
         return self

@@ -26,8 +26,7 @@ class TopK:
     Attributes
     ----------
     codes : (n_rows, k)
-    proba, lower, upper : (n_rows, k)
-        Probabilities, and the bounds within which they are certain to be, up to rounding.
+    proba : (n_rows, k)
     n_visits : (n_rows,)
         Nodes evaluated; all of them where the whole distribution was computed.
     is_searched : (n_rows,)
@@ -36,8 +35,6 @@ class TopK:
 
     codes: IntArray
     proba: FloatArray
-    lower: FloatArray
-    upper: FloatArray
     n_visits: IntArray
     is_searched: BoolArray
 
@@ -45,8 +42,7 @@ class TopK:
     def empty(cls, n_rows: int, k: int) -> TopK:
         """Allocate."""
         codes, n_visits = np.empty((n_rows, k), dtype=np.intp), np.empty(n_rows, dtype=np.intp)
-        proba, lower, upper = np.empty((3, n_rows, k))
-        return cls(codes, proba, lower, upper, n_visits, np.empty(n_rows, dtype=bool))
+        return cls(codes, np.empty((n_rows, k)), n_visits, np.empty(n_rows, dtype=bool))
 
 
 def top_k(
@@ -56,7 +52,6 @@ def top_k(
     *,
     search: str = "auto",
     width: int = 10,
-    tolerance: float = 1e-6,
     n_jobs: int | None = None,
 ) -> TopK:
     """Find the `k` most probable classes of each row; see `DichotomyEstimator.predict_top_k`.
@@ -68,15 +63,14 @@ def top_k(
 
     def answer(rows: slice) -> None:
         places, few = np.arange(X.shape[0])[rows], _take(X, rows)
-        if way is not None and way.needs_sum:
-            places = places[~_certified(way, few, tolerance, out, rows)]
-        elif way is not None:
+        if way is not None:
             options: dict[str, dict[str, Any]] = {
                 "beam": {"width": width},
                 "greedy": {"width": k},
                 "auto": {"most": way.most_visits(X)},
+                "exact": {"most": way.limit(X, k)},
             }
-            places = places[~_searched(way, few, out, rows, **options.get(search, {}))]
+            places = places[~_searched(way, few, out, rows, **options[search])]
         if len(places):
             _whole(model, X[places], out, places)
 
@@ -93,15 +87,17 @@ def _way(model: FittedForest, search: str, k: int, X: Matrix) -> TreeSearch | Fo
     """The search to use; None for the whole distribution."""
     if search not in SEARCHES:
         raise ValueError(f"search must be one of {SEARCHES}, got {search!r}.")
+    way = None if model.search is None or model.search.needs_sum else model.search
     if search == "auto":
-        way = model.search
-        return way if way is not None and not way.needs_sum and way.is_worthwhile(X, k) else None
-    if search in ("beam", "greedy") and (not isinstance(model.search, TreeSearch) or model.search.needs_sum):
+        return way if way is not None and way.is_worthwhile(X, k) else None
+    if search == "exact":
+        return way if way is not None and way.limit(X, k) != 0 else None
+    if not isinstance(way, TreeSearch):
         raise ValueError(
             f"search={search!r} needs one tree whose probabilities need no sum over all classes: set "
             "external_calibration=None, with an internal_calibration if wanted, or search='exact'."
         )
-    return model.search
+    return way
 
 
 def _searched(
@@ -117,21 +113,9 @@ def _searched(
     k = out.codes.shape[1]
     found = search.best(X, k, most=most) if width is None else search.beam(X, k, width)
     out.codes[rows], out.proba[rows] = found.codes, np.exp(found.log_proba)
-    out.lower[rows] = out.upper[rows] = out.proba[rows]
     out.n_visits[rows] = found.n_visits
     out.is_searched[rows] = (found.codes >= 0).all(axis=1)
     return out.is_searched[rows]
-
-
-def _certified(
-    search: TreeSearch | ForestSearch, X: Matrix, tolerance: float, out: TopK, rows: slice
-) -> BoolArray:
-    """Search under external calibration, and return which rows were answered within the tolerance."""
-    found = search.certified(X, out.codes.shape[1], tolerance)
-    out.codes[rows], out.lower[rows], out.upper[rows] = found.codes, found.lower, found.upper
-    out.proba[rows] = (found.lower + found.upper) / 2
-    out.n_visits[rows], out.is_searched[rows] = found.n_visits, found.is_certain
-    return found.is_certain
 
 
 def _whole(model: FittedForest, X: Matrix, out: TopK, places: IntArray) -> None:
@@ -140,7 +124,6 @@ def _whole(model: FittedForest, X: Matrix, out: TopK, places: IntArray) -> None:
     codes = largest(log_proba, out.codes.shape[1])
     out.codes[places] = codes
     out.proba[places] = np.exp(np.take_along_axis(log_proba, codes, axis=1))
-    out.lower[places] = out.upper[places] = out.proba[places]
     out.n_visits[places], out.is_searched[places] = model.forest.n_different, False
 
 

@@ -20,14 +20,12 @@ from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.search.candidates import find_candidates
 from dichotomies.calibrators.multiclass import LOWEST, MulticlassCalibrator
 from dichotomies.inference.scorers import some_nodes
-from dichotomies.inference.search import Certified, Found, Search, TreeSearch
+from dichotomies.inference.search import FEW_VISITS, Found, Search, TreeSearch
 from dichotomies.tree.forest import Forest
 
 #: Classes that every tree names at first, beyond those asked for, and how many times more in each round.
 _MORE, _GROWTH = 3, 4
 
-#: A search for certified probabilities is given up where a tree would name this part of the classes.
-_MOST_NAMED = 0.125
 
 #: Classes that are evaluated in all trees, as a multiple of those asked for; see benchmarks/search.py.
 _EVALUATED = 2
@@ -100,6 +98,10 @@ class ForestSearch(Search):
         """Decide by sizes whether searching for `k` classes takes less time than evaluating every node."""
         return all(tree.pays((1 + _EVALUATED) * k + _MORE, X) for tree in self.trees)
 
+    def limit(self, X: Matrix, k: int) -> int | None:
+        """None, or zero if searching may take longer than evaluating every node."""
+        return None if self.forest.n_different <= FEW_VISITS or self.pays(k, X) else 0
+
     def most_visits(self, X: Matrix) -> None:
         """No search is given up."""
 
@@ -126,36 +128,6 @@ class ForestSearch(Search):
         """Pooled log-probabilities of given classes (n_rows, m), minus infinity for codes of -1."""
         by_tree, n_visits = self._by_tree(X, codes)
         return self._pooled(by_tree), n_visits
-
-    def certified(self, X: Matrix, k: int, tolerance: float) -> Certified:
-        """Find the `k` highest ranking classes, and bounds on their probabilities.
-
-        All classes that some tree names are evaluated. The sum over the others is bounded by their
-        probability in the pool: for the geometric mean, by the geometric mean of the probabilities that the
-        trees leave to them (Hölder's inequality).
-        """
-        found = self.best(X, k)
-        n_rows, n_classes = X.shape[0], self.forest.n_classes
-        lower, upper = np.zeros((n_rows, k)), np.ones((n_rows, k))
-        n_visits, is_certain = found.n_visits.copy(), np.zeros(n_rows, dtype=bool)
-        rank = self._rank(found.codes, found.log_proba)
-        left, m = np.arange(n_rows), k + _MORE
-        while len(left) and m <= max(_MOST_NAMED * n_classes, k + _MORE):
-            named = self._named(X[left], min(m, n_classes))
-            by_tree, more = self._by_tree(X[left], named.codes)
-            n_visits[left] += named.n_visits + more
-            pooled = self._pooled(by_tree)
-            inside = logsumexp(self._rank(named.codes, pooled, self._lowest(pooled)), axis=1)
-            everything = np.logaddexp(
-                logsumexp(self._rank(named.codes, pooled), axis=1), self._log_rest(by_tree)
-            )
-            lower[left] = np.exp(rank[left] - everything[:, None])
-            upper[left] = np.exp(np.minimum(rank[left] - inside[:, None], 0.0))
-            is_certain[left] = -np.expm1(inside - everything) <= tolerance
-            left, m = left[~is_certain[left]], m * _GROWTH
-        if self.is_calibrated:  # calibrators read less as this
-            is_certain &= (found.log_proba > LOWEST).all(axis=1)
-        return Certified(found.codes, lower, upper, n_visits, is_certain)
 
     # ------------------------------------------------------------------ steps
 
@@ -218,16 +190,10 @@ class ForestSearch(Search):
         with np.errstate(divide="ignore"):
             return np.asarray(logsumexp(by_tree, axis=0) - np.log(len(by_tree)))
 
-    def _lowest(self, pooled: FloatArray) -> FloatArray | float:
-        """The least that `LOWEST` can be of pools: it holds for the geometric mean once it is normalised."""
-        return LOWEST + logsumexp(pooled, axis=1, keepdims=True) if self.is_geometric else LOWEST
-
-    def _rank(
-        self, codes: IntArray, log_proba: FloatArray, lowest: FloatArray | float = LOWEST
-    ) -> FloatArray:
+    def _rank(self, codes: IntArray, log_proba: FloatArray) -> FloatArray:
         """Rank of classes; minus infinity for codes of -1."""
         if self.is_calibrated:
-            log_proba = self.slope[codes] * np.maximum(log_proba, lowest) + self.bias[codes]
+            log_proba = self.slope[codes] * np.maximum(log_proba, LOWEST) + self.bias[codes]
         return np.where(codes >= 0, log_proba, -np.inf)
 
     def _bound(self, log_proba: FloatArray) -> FloatArray:
@@ -235,15 +201,3 @@ class ForestSearch(Search):
         if not self.is_calibrated:
             return log_proba
         return np.asarray(self.slope.min() * np.maximum(log_proba, LOWEST) + self.bias.max())
-
-    def _log_rest(self, by_tree: FloatArray) -> FloatArray:
-        """Upper bound on the logarithm of the sum of ``exp(rank)`` over classes that were not evaluated."""
-        evaluated = np.exp(by_tree).sum(axis=2)
-        with np.errstate(divide="ignore"):
-            left = np.log(np.clip(1.0 - evaluated + 1e-12, 1e-300, 1.0))  # of each tree, and rounding
-        log_p = left.mean(axis=0) if self.is_geometric else logsumexp(left, axis=0) - np.log(len(left))
-        if not self.is_calibrated:
-            return np.asarray(log_p)
-        log_m, w = np.log(self.forest.n_classes), float(self.slope.min())
-        log_p = np.logaddexp(log_p, log_m + LOWEST)
-        return np.asarray(self.bias.max() + w * log_p + max(1.0 - w, 0.0) * log_m)

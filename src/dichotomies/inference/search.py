@@ -2,8 +2,8 @@
 
 No class below a node is more probable than the node itself, so nodes less probable than the classes found
 need not be looked into. External calibration that orders classes by ``w log p + b`` with w >= 0 keeps such a
-bound, see `Ranking`; its probabilities also need a sum over all classes, which is bounded by the probability
-of the nodes not looked into (`TreeSearch.certified`).
+bound, see `Ranking`, so that the most probable class can be searched for; its probabilities need a sum over
+all classes.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import log_expit, logsumexp
+from scipy.special import log_expit
 
-from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
+from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies._kernels.search.best_first import Ranking
 from dichotomies._kernels.search.paths import Paths
 from dichotomies.calibrators.multiclass import LOWEST, MulticlassCalibrator
@@ -34,8 +34,8 @@ _COST_OF_VISIT = {"sparse": 15.0, "dense": 5.0, "wave": 50.0}
 #: where it is given up for this share of the few.
 _TRIED, _MANY_TIMES, _MOST_LOST = 32, 16, 0.25
 
-#: A search for certified probabilities is given up where a row has visited this part of the nodes.
-_MOST_VISITED = 0.25
+#: Visits that take no time worth saving.
+FEW_VISITS = 64
 
 
 class Found(NamedTuple):
@@ -56,24 +56,6 @@ class Found(NamedTuple):
     n_visits: IntArray
 
 
-class Certified(NamedTuple):
-    """Classes with bounds on their calibrated probabilities.
-
-    Attributes
-    ----------
-    codes, lower, upper : (n_rows, k)
-    n_visits : (n_rows,)
-    is_certain : (n_rows,)
-        True where all bounds are within the tolerance.
-    """
-
-    codes: IntArray
-    lower: FloatArray
-    upper: FloatArray
-    n_visits: IntArray
-    is_certain: BoolArray
-
-
 class Search(ABC):
     """Search of one tree or several."""
 
@@ -88,6 +70,13 @@ class Search(ABC):
     @abstractmethod
     def best(self, X: Matrix, k: int, least: float = -np.inf, most: int | None = None) -> Found:
         """Find the `k` highest ranking classes, or those of rank `least` and above if they are fewer."""
+
+    @abstractmethod
+    def limit(self, X: Matrix, k: int) -> int | None:
+        """Visits of a row that take as long as evaluating every node; None if a search has no limit.
+
+        Zero if it cannot be limited and may take longer.
+        """
 
     def is_worthwhile(self, X: Matrix, k: int) -> bool:
         """Decide whether to search for `k` classes: by sizes and, of many rows, by the visits of a few.
@@ -159,6 +148,12 @@ class TreeSearch(Search):
         """Visits of a row after which its search is given up."""
         return int(2 * self.tree.n_nodes / max(self._cost_of_visit(X), 1.0))
 
+    def limit(self, X: Matrix, k: int) -> int | None:
+        """Visits of a row that take as long as evaluating every node; see `Search.limit`."""
+        if compiled_way(self.scorer, X) is not None:
+            return max(self.most_visits(X) // 2, FEW_VISITS)
+        return None if self.tree.n_nodes <= FEW_VISITS or self.pays(k, X) else 0
+
     def _cost_of_visit(self, X: Matrix) -> float:
         way = compiled_way(self.scorer, X)
         return _COST_OF_VISIT["wave"] * X.shape[0] if way is None else _COST_OF_VISIT[way]
@@ -228,43 +223,6 @@ class TreeSearch(Search):
         frontier = self._frontier(X)
         frontier.beam(max(k, width))
         return Found(*frontier.classes(k, -np.inf), frontier.n_visits)
-
-    def certified(self, X: Matrix, k: int, tolerance: float) -> Certified:
-        """Find the `k` highest ranking classes, and bounds on their calibrated probabilities.
-
-        The bounds are narrowed by looking into the nodes that may hold most, until they are within
-        `tolerance` or a row has visited a quarter of the tree.
-        """
-        frontier = self._frontier(X)
-        frontier.best(k, -np.inf)
-        limit = _MOST_VISITED * self.tree.n_nodes
-        while True:
-            rank, mass = frontier.rank, self._log_mass(frontier)
-            classes = logsumexp(np.where(frontier.item < 0, rank, -np.inf), axis=1)
-            everything = np.logaddexp(classes, logsumexp(mass, axis=1))
-            # the most probable class has at most all of the sum
-            is_certain = -np.expm1(classes - everything) <= tolerance
-            bar = np.where(is_certain | (frontier.n_visits > limit), np.inf, -np.inf)
-            if not frontier.expand(mass, bar):
-                break
-        codes, reach = frontier.classes(k, -np.inf)
-        slope, bias, floor = self.ranking
-        z = slope[~codes] * np.maximum(reach, floor) + bias[~codes]
-        lower, upper = np.exp(z - everything[:, None]), np.exp(np.minimum(z - classes[:, None], 0.0))
-        return Certified(codes, lower, upper, frontier.n_visits, is_certain & (codes >= 0).all(axis=1))
-
-    def _log_mass(self, frontier: Frontier) -> FloatArray:
-        """Upper bound on the logarithm of the sum of ``exp(w log p + b)`` over the classes of each node.
-
-        With p_c summing to P over m classes and w the least slope, the sum of ``p_c ** w`` is at most
-        ``P ** w`` if w >= 1, and ``m ** (1 - w) * P ** w`` otherwise. Minus infinity where there is no node.
-        """
-        slope, bias, floor = self.ranking
-        node = np.maximum(frontier.item, 0)
-        log_m = np.log(self.tree.stop - self.tree.start)[node]
-        log_p = np.minimum(np.logaddexp(frontier.reach, log_m + floor), log_m)
-        mass = bias[node] + slope[node] * log_p + np.maximum(1.0 - slope[node], 0.0) * log_m
-        return np.where(frontier.item >= 0, mass, -np.inf)
 
     def _frontier(self, X: Matrix) -> Frontier:
         return Frontier(self.scorer, *self._children, self.ranking, X)

@@ -14,7 +14,7 @@ from dichotomies._common.best_of import best_of
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.multiclass import MULTICLASS
-from dichotomies.calibrators.multiclass.auto import AutoCalibration
+from dichotomies.calibrators.multiclass.auto import CANDIDATES, AutoCalibration
 from dichotomies.calibrators.multiclass.base import HeldOut
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer
@@ -36,8 +36,11 @@ if TYPE_CHECKING:
 #: Rows times classes that calibrators are compared on, and the fewest rows that are taken if there are many
 #: classes; beyond, a stratified sample.
 _MOST_PAIRS, _FEWEST_ROWS = 2**19, 2_000
-#: Classes beyond which vector scaling is on log-probabilities, so that best classes can be searched for.
-_MANY_CLASSES = 1_000
+#: Classes beyond which a tree is to be searched, which no calibration outside allows; and the share of the
+#: NLL that calibration outside must save there.
+_MANY_CLASSES, _WORTH_SEARCHING = 1_000, 0.01
+#: Candidates outside, the simplest first; scales of a tree's log-odds leave nothing to temperature scaling.
+_OUTSIDE, _OUTSIDE_MANY = (NONE, "vector-odds", "nested", "vector-nested"), (NONE, "vector")
 #: Mean number of rows of a class below which calibrators that fit every node by itself are not candidates:
 #: most nodes have few rows.
 _FEW_ROWS_OF_NODES = 2.5
@@ -81,8 +84,9 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
     are composed, and every candidate outside is fitted to those of the other folds. The pair of least NLL is
     chosen, with three preferences. Where the difference is noise, what would be taken inside if nothing were
     calibrated outside: nothing, unless that is worse by more than noise. Nothing that costs accuracy
-    inside, beyond noise, unless it saves a tenth of the NLL, and as large a share as it costs. Vector scaling
-    outside, unless nothing is clearly better. To the loss of each pair one imaginary row of its least
+    inside, beyond noise, unless it saves a tenth of the NLL, and as large a share as it costs. Calibration
+    outside, unless nothing is clearly better. One tree of many classes has nothing outside unless that
+    saves a hundredth, so that it can be searched. To the loss of each pair one imaginary row of its least
     probable class is added: `_Comparison`. Where classes have few rows, other rules apply: `_FEW_ROWS` and
     the constants beside it.
 
@@ -108,12 +112,17 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
         for external in filter(None, outside.values()):
             comparison.calibrate(name, external)
     best = comparison.best(outside)
+    note = ""
+    if len(forest.trees) == 1 and rows.n_classes > _MANY_CLASSES:
+        searchable = comparison.best([NONE]) if NONE in outside else best
+        if searchable != best and comparison.is_worth_searching(searchable, best):
+            best, note = searchable, "so that the most probable classes can be searched for"
     chosen = replace(plan, internal_calibration=inside[best[0]], external_calibration=outside[best[1]])
     nll = comparison.nll(outside)
     if len(forest.trees) == 1 and NONE in outside:
         weight = max(float(rows.class_weight.sum()), np.finfo(float).tiny)
         nll |= {(name, NONE): each / weight for name, each in screening.nll.items() if name not in compared}
-    calibration = Calibration(*best, nll, len(sample))
+    calibration = Calibration(*best, nll, len(sample), note)
     if len(sample) < len(rows):
         return Chosen(chosen, calibration, None)
     return Chosen(chosen, calibration, comparison.fitted.get(best))
@@ -236,6 +245,11 @@ class _Comparison:
             kept = [pair for pair in kept if pair in before] or kept
         return best_of({pair: best[pair] for pair in self._preferred_first(kept)}, self._weight)
 
+    def is_worth_searching(self, searchable: tuple[str, str], best: tuple[str, str]) -> bool:
+        """Return True if the first pair has nearly the NLL of the other."""
+        losses = (self._mean(self._charged(self._found[pair])) for pair in (searchable, best))
+        return next(losses) <= (1 + _WORTH_SEARCHING) * next(losses)
+
     def _preferred_first(self, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
         """Put the pair first to which ties go: the one to take if nothing were calibrated outside."""
         alone = {pair: self._charged(self._found[pair[0], NONE]) for pair in pairs}
@@ -295,8 +309,9 @@ def _candidates(
         elif rows_per_class < _FEW_ROWS_OF_NODES:
             inside = {name: it for name, it in inside.items() if it is None or not it.nodes_are_independent}
     if isinstance(external, AutoCalibration):
-        names = external.candidates if rows_per_class >= _FEWEST_OF_A_CLASS else [NONE]
-        if rows.n_classes > _MANY_CLASSES:
-            names = ["vector" if name == "vector-odds" else name for name in names]
+        names = [NONE]
+        if rows_per_class >= _FEWEST_OF_A_CLASS:
+            default = _OUTSIDE_MANY if rows.n_classes > _MANY_CLASSES else _OUTSIDE
+            names = list(default if external.candidates == CANDIDATES else external.candidates)
         outside = {name: None if name == NONE else MULTICLASS.create(name) for name in names}
     return inside, outside

@@ -45,6 +45,7 @@ _CALIBRATION_BYTES = 2**30
         "has a number for each pair of calibrators",
     ),
     n_rows=int,
+    note=str,
 )
 @dataclass(frozen=True)
 class Calibration:
@@ -59,6 +60,8 @@ class Calibration:
         both were given.
     n_rows : int
         Number of rows that the pairs were compared on; 0 without a comparison.
+    note : str
+        Reason for a pair that is not the best.
 
     Examples
     --------
@@ -73,9 +76,11 @@ class Calibration:
     external: str = NONE
     nll: dict[tuple[str, str], float] = field(default_factory=dict)
     n_rows: int = 0
+    note: str = ""
 
     def __str__(self) -> str:
         words = f"{self.internal} at the nodes, {self.external} outside"
+        words += f", {self.note}" if self.note else ""
         chosen, plain = (self.internal, self.external), (NONE, NONE)
         if len(self.nll) < 2 or chosen not in self.nll:
             return words
