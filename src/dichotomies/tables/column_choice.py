@@ -13,8 +13,7 @@ from dichotomies.tables.table import MISSING, Table, text_or_integer
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, LabelArray
-    from dichotomies.tables.base import TableFile
-    from dichotomies.tables.table import Columns
+    from dichotomies.tables.table import Columns, TableFile
 
 
 @dataclass(frozen=True)

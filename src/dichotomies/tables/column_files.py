@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dichotomies.tables.base import TableFile
 from dichotomies.tables.column_choice import chosen
 from dichotomies.tables.column_roles import with_roles
 from dichotomies.tables.dialect import as_utf8
 from dichotomies.tables.errors import TableFileError, listing, pyarrow, readable
-from dichotomies.tables.table import MISSING
+from dichotomies.tables.table import MISSING, TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
