@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
+from dichotomies._common.typing import FloatArray, LabelArray, Matrix
 from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
-from dichotomies.diagnostics.probabilities import Predictions
-from dichotomies.diagnostics.reliability import Reliability
-from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges, sums_by_index
+from dichotomies.diagnostics.reliability import Reliability, evaluated
+from dichotomies.metrics import Evaluation
+from dichotomies.metrics.binning import bin_sums, sums_by_index
+from dichotomies.metrics.calibration import expected_error
 from dichotomies.metrics.reliability import wilson_interval
 
 
@@ -113,38 +114,24 @@ def class_calibration(
     >>> class_calibration(GaussianNB().fit(X, y), X, y).precision.round(2)
     array([1.  , 0.94, 0.94])
     """
-    return from_predictions(Predictions.of_estimator(clf, X, y, sample_weight), n_bins, level)
+    return of_evaluation(evaluated(clf, X, y, n_bins, sample_weight), level)
 
 
-def from_predictions(predictions: Predictions, n_bins: int = 20, level: float = 0.95) -> ClassCalibration:
-    """Measure the calibration of each class from probabilities."""
-    classes = predictions.classes
-    k, edges = len(classes), equal_width_edges(n_bins)
-    predicted, by_bin = np.zeros((3, k)), np.zeros((3, k * (len(edges) - 1)))
-    for proba, codes, weight in predictions:
-        top = proba.argmax(axis=1)
-        predicted += bin_sums(top, proba[np.arange(len(top)), top], top == codes, weight, k)
-        by_bin += _each_class(proba, codes, weight, edges)
+def of_evaluation(evaluation: Evaluation, level: float = 0.95) -> ClassCalibration:
+    """Measure the calibration of each class on evaluated rows."""
+    facts, bins, k = evaluation.facts, evaluation.class_bins, len(evaluation.labels)
+    predicted = bin_sums(facts.predicted, facts.confidence, facts.rank == 0, facts.weight, k)
     lower, upper = wilson_interval(predicted[2], predicted[0], level)
-    answered, curves = Reliability(*predicted), Reliability(*by_bin.reshape(3, k, -1))
+    answered = Reliability(*predicted)
     return ClassCalibration(
-        classes=classes,
-        rows=sums_by_index(predictions.codes, predictions.weight, k),
-        expected_rows=curves.score.sum(axis=1),
+        classes=evaluation.labels,
+        rows=sums_by_index(facts.codes, facts.weight, k),
+        expected_rows=bins.score.sum(axis=0),
         answered=predicted[0],
         confidence=answered.mean_score,
         precision=answered.observed,
         precision_lower=lower,
         precision_upper=upper,
-        ece=np.asarray(curves.ece),
+        ece=expected_error(bins),
         level=level,
     )
-
-
-def _each_class(proba: FloatArray, codes: IntArray, weight: FloatArray, edges: FloatArray) -> FloatArray:
-    """Bin the probability of every class for every row."""
-    k, n_bins = proba.shape[1], len(edges) - 1
-    index = np.arange(k) * n_bins + bin_of(proba, edges)
-    hit = np.arange(k) == codes[:, None]
-    spread = np.broadcast_to(weight[:, None], proba.shape)
-    return bin_sums(index.ravel(), proba.ravel(), hit.ravel(), spread.ravel(), k * n_bins)

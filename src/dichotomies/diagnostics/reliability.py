@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from dichotomies._common.typing import FloatArray, LabelArray
+from dichotomies._common.typing import FloatArray, LabelArray, Matrix
 from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
-from dichotomies.diagnostics.probabilities import Predictions
-from dichotomies.metrics.binning import bin_of, bin_sums, equal_width_edges
+from dichotomies.metrics import Evaluation, evaluate
+from dichotomies.metrics.binning import binned, equal_width_edges
 from dichotomies.metrics.reliability import wilson_interval
 
 
@@ -99,26 +101,27 @@ class Reliability:
         return Reliability(self.count[index], self.score[index], self.hit[index])
 
 
-def reliability(predictions: Predictions, *, pos_label: Any = None, n_bins: int = 20) -> Reliability:
-    """Bin the most probable class of each row, or the probability of one class.
+def evaluated(
+    clf: Any,
+    X: Matrix,
+    y: npt.ArrayLike,
+    n_bins: int = 20,
+    sample_weight: npt.ArrayLike | None = None,
+) -> Evaluation:
+    """Evaluate a fitted classifier on rows."""
+    check_is_fitted(clf)
+    if _num_samples(X) != _num_samples(y):
+        raise ValueError(f"X has {_num_samples(X)} rows, but y has {_num_samples(y)} labels.")
+    return evaluate(clf, X, y, n_bins=n_bins, sample_weight=sample_weight)
 
-    Parameters
-    ----------
-    predictions : Predictions
-        Class probabilities with the true classes.
-    pos_label : label, optional
-        The class whose probability is binned; by default each row's most probable class.
-    n_bins : int
-        Number of bins.
-    """
-    column = None if pos_label is None else _column(pos_label, predictions.classes)
-    edges = equal_width_edges(n_bins)
-    total = np.zeros((3, len(edges) - 1))
-    for proba, codes, weight in predictions:
-        chosen = proba.argmax(axis=1) if column is None else np.full(len(proba), column)
-        score = proba[np.arange(len(proba)), chosen]
-        total += bin_sums(bin_of(score, edges), score, chosen == codes, weight, len(edges) - 1)
-    return Reliability(*total)
+
+def reliability(evaluation: Evaluation, pos_label: Any = None) -> Reliability:
+    """Bin the most probable class of each row, or the probability of the class `pos_label`."""
+    if pos_label is None:
+        bins = binned(evaluation.facts.events(), evaluation.n_bins, "uniform")
+    else:
+        bins = evaluation.class_bins.of_class(_column(pos_label, evaluation.labels))
+    return Reliability(bins.weight, bins.score, bins.outcome)
 
 
 def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:

@@ -14,11 +14,11 @@ from dichotomies.diagnostics import (
     ConfusedPairs,
     DepthCuts,
     Ledger,
-    class_calibration,
     confused_pairs,
     depth_cuts,
     ledger,
 )
+from dichotomies.diagnostics.classes import of_evaluation
 from dichotomies.metrics import Evaluation, RowFacts, evaluate
 from dichotomies.metrics.binning import sums_by_index
 from dichotomies.report.answers import Answers, measure_answers
@@ -91,7 +91,7 @@ def measure(clf: Any, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike 
         evaluation=evaluation,
         book=book,
         cuts=depth_cuts(clf, X, y, sample_weight=sample_weight),
-        classes=class_calibration(clf, X, y, sample_weight=sample_weight),
+        classes=of_evaluation(evaluation),
         pairs=confused_pairs(clf, X, y, _PAIRS, by="errors", sample_weight=sample_weight),
         answers=measure_answers(clf, X, book.tree.classes[evaluation.facts.codes], evaluation.facts.weight),
     )
