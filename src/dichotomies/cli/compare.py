@@ -9,30 +9,16 @@ import typer
 from dichotomies._common.progress import Bar, Progress
 from dichotomies.cli import options
 from dichotomies.cli.cross_validation import METRICS, Maker, Scores, folds_of, score, warm_up
-from dichotomies.cli.data_options import (
-    ColumnOptions,
-    Source,
-    expected_seconds,
-    reads_a_file,
-    reads_columns,
-    toml_of,
-)
+from dichotomies.cli.data_options import ColumnOptions, Source, toml_of
 from dichotomies.cli.failures import in_a_sentence, sentence
 from dichotomies.cli.printing import plural, print_json, print_table
 from dichotomies.cli.references import references as references_of
 from dichotomies.cli.settings import Settings, SettingsError, check_name, pairs_of
 
-EXAMPLE = (
-    "Example: dichotomies compare titles.csv --label code --text title --config 'plain: external=none' "
-    "--config 'sharp: param.C=10 internal=platt'"
-)
-
 
 @in_a_sentence
-@reads_a_file
-@reads_columns
 def compare(
-    source: Source,
+    *,
     columns: ColumnOptions,
     config: Annotated[
         list[str] | None,
@@ -57,6 +43,7 @@ def compare(
     n_features: options.NFeatures = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
+    source: Source,
 ) -> None:
     """Compare configurations by cross-validation, all on the same folds, in one table.
 
@@ -66,7 +53,7 @@ def compare(
     configs = configurations(config or _DEFAULT)
     check_name("choice of references", references, ["auto", "all", "none"])
     file = source.opened()
-    with Bar.over("reading", expected_seconds(source.path), shown=not quiet, patience=1.0):
+    with Bar.over("reading", shown=not quiet, patience=1.0):
         wanted = columns.of(file, [*configs.values()], first_id=source.first_id, n_features=n_features)
         table = file.read(wanted)
     parts = folds_of(table.labels, folds, seed)
@@ -79,7 +66,7 @@ def compare(
         print_json(_document(found, table, n_folds, never))
     else:
         rows, tested = plural(len(table), "row"), plural(n_folds, "fold")
-        print(f"{source.path}: {rows}, {tested}; means and standard deviations")
+        print(f"{source.data}: {rows}, {tested}; means and standard deviations")
         print_table(["", *METRICS.values()], [_line(each) for each in found])
         if never:
             print(f"{plural(never, 'row')} never tested: the only ones of their classes")

@@ -6,8 +6,6 @@ import typer
 
 from dichotomies.cli.failures import in_a_sentence
 
-EXAMPLE = "Example: dichotomies demo --structure class-balanced"
-
 #: Scheme: (internal, external), in the order of the paper's tables.
 SCHEMES = {
     "none": (None, None),

@@ -8,23 +8,19 @@ import numpy as np
 import typer
 
 from dichotomies.cli import options
-from dichotomies.cli.data_options import Source, reads_a_file
+from dichotomies.cli.data_options import Source, batch_rows, label_of, load_model
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import batch_rows, label_of, load_model
 from dichotomies.cli.printing import plural, print_json
 
 if TYPE_CHECKING:
     from dichotomies.metrics import Evaluation
     from dichotomies.tables import TableFile, TableModel
 
-EXAMPLE = "Example: dichotomies evaluate titles.model test.csv"
-
 
 @in_a_sentence
-@reads_a_file
 def evaluate(
+    *,
     model: options.Model,
-    source: Source,
     label: options.Label = None,
     weight: options.Weight = None,
     top_k: Annotated[
@@ -37,6 +33,7 @@ def evaluate(
     jobs: options.Jobs = None,
     trust: options.Trust = None,
     json: options.Json = False,
+    source: Source,
 ) -> None:
     """Measure the quality of the probabilities on rows that the model was not fitted to.
 

@@ -5,8 +5,6 @@ from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.printing import print_json
 from dichotomies.cli.settings import summaries as estimators
 
-EXAMPLE = "Example: dichotomies list"
-
 
 @in_a_sentence
 def list_registered(json: options.Json = False) -> None:

@@ -9,20 +9,16 @@ import typer
 
 from dichotomies._common.atomic_files import check_place
 from dichotomies.cli import options
-from dichotomies.cli.data_options import Source, reads_a_file
+from dichotomies.cli.data_options import Source, check_not_read, label_of, load_model
 from dichotomies.cli.evaluate import read_truth
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import check_not_read, label_of, load_model
 from dichotomies.cli.printing import plural, print_json, size_of, tell
-
-EXAMPLE = "Example: dichotomies report titles.model test.csv --examples title --output titles.html"
 
 
 @in_a_sentence
-@reads_a_file
 def report(
+    *,
     model: options.Model,
-    source: Source,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
     label: options.Label = None,
     weight: options.Weight = None,
@@ -33,6 +29,7 @@ def report(
     jobs: options.Jobs = None,
     trust: options.Trust = None,
     json: options.Json = False,
+    source: Source,
 ) -> None:
     """Write an HTML page on the quality of the probabilities, which opens offline.
 
@@ -41,7 +38,7 @@ def report(
     from dichotomies.report import make
 
     check_place(output)
-    check_not_read(output, source.path, model)
+    check_not_read(output, source.data, model)
     fitted = load_model(model, jobs, trust)
     file = source.opened()
     name = label_of(file, label, fitted.label)

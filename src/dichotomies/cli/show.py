@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dichotomies.cli import options
+from dichotomies.cli.data_options import load_model
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import load_model
 from dichotomies.cli.printing import plural, print_json, printable, size_of
 from dichotomies.cli.settings import NONE
-from dichotomies.cli.trees import facts_of_trees, trees_of
 
 if TYPE_CHECKING:
     from dichotomies.tables import TableModel
-
-EXAMPLE = "Example: dichotomies show titles.model"
 
 
 @in_a_sentence
@@ -107,3 +104,24 @@ def _writer(path: Path) -> dict[str, str]:
     with safe_open(path, "numpy") as file:
         document = json_format.loads(file.metadata()["dichotomies"])
     return dict(document.get("written by", {}))
+
+
+def trees_of(classifier: Any) -> list[Any]:
+    """Return all trees; none if the classifier is not a nested dichotomy or an ensemble of them."""
+    if hasattr(classifier, "trees_"):
+        return list(classifier.trees_)
+    return [classifier.tree_] if hasattr(classifier, "tree_") else []
+
+
+def facts_of_trees(classifier: Any) -> dict[str, Any]:
+    """Return the number of trees, the maximum depth, the number of nodes, and of distinct nodes."""
+    trees = trees_of(classifier)
+    if not trees:
+        return {}
+    nodes = sum(tree.n_nodes for tree in trees)
+    return {
+        "trees": len(trees),
+        "depth": max(tree.max_depth for tree in trees),
+        "nodes": nodes,
+        "different_nodes": getattr(classifier, "n_different_nodes_", nodes),
+    }
