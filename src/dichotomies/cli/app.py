@@ -19,7 +19,7 @@ COMMANDS = {
         "--config 'sharp: param.C=10 internal=platt'",
     ),
     "show": ("show.show", "titles.model"),
-    "list": ("names.list_registered", ""),
+    "list": ("show.list_registered", ""),
     "warm-up": ("warm_up.warm_up", "--cache /opt/kernels"),
     "demo": ("demo.demo", "--structure class-balanced"),
 }

@@ -57,13 +57,13 @@ Data = Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet, .svmlight or
 Model = Annotated[Path, typer.Argument(help="A model file, made by 'dichotomies fit'.", metavar="MODEL")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")]
 
-Columns = list[str] | None
+Names = list[str] | None
 Label = Annotated[str | None, _column("Column of the labels; in an NPZ file, the name of their array.")]
-Text = Annotated[Columns, _column("Text column, used by its words; may be repeated.")]
-Categorical = Annotated[Columns, _column("Column of categories, also of numbers; may be repeated.")]
-Numeric = Annotated[Columns, _column("Column of numbers; may be repeated.")]
-Date = Annotated[Columns, _column("Column of dates; may be repeated.")]
-Ignore = Annotated[Columns, _column("Column to skip; may be repeated.")]
+Text = Annotated[Names, _column("Text column, used by its words; may be repeated.")]
+Categorical = Annotated[Names, _column("Column of categories, also of numbers; may be repeated.")]
+Numeric = Annotated[Names, _column("Column of numbers; may be repeated.")]
+Date = Annotated[Names, _column("Column of dates; may be repeated.")]
+Ignore = Annotated[Names, _column("Column to skip; may be repeated.")]
 Weight = Annotated[str | None, _column("Column of row weights; 2 equals two copies of the row.")]
 
 _TERMS = "Terms of texts: words and pairs of words, or 2 to 4 characters within words."

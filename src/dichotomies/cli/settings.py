@@ -8,7 +8,7 @@ from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dichotomies._common.suggestions import did_you_mean
+from dichotomies._common.registry import did_you_mean
 from dichotomies.cli.references import is_sparse
 from dichotomies.training.parameters import EnsembleParameters, TreeParameters, declarations
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.doc_links import documented
+from dichotomies._common import DOCS
 from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._common.validation import namespace, to_host
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 _STATISTICS = Such(lambda it: hasattr(it, "n_folds"), "are statistics of the classes")
 
 
-@documented("user-guide.md")
 @declares(
     learner_=str,
     estimator_=Optional(Such(is_classifier, "is a classifier"), may_be_missing=True),
@@ -76,6 +75,9 @@ class DichotomyEstimator(
 
     A subclass declares its parameters; everything fitted is in `model_`.
     """
+
+    _doc_link_module = "dichotomies"
+    _doc_link_template = DOCS + "user-guide.md"
 
     # ------------------------------------------------------------------ training
 

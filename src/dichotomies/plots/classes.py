@@ -12,7 +12,7 @@ from dichotomies.diagnostics import DiagnosticTable
 from dichotomies.diagnostics.classes import ClassCalibration, class_calibration, of_evaluation
 from dichotomies.metrics import Evaluation
 from dichotomies.plots import style
-from dichotomies.plots.small_axes import scaled_text
+from dichotomies.plots.style import scaled_text
 
 _LABEL_LENGTH = 28
 

@@ -12,7 +12,7 @@ from dichotomies.diagnostics.ledger import Ledger, ledger
 from dichotomies.metrics._input import check_choice
 from dichotomies.plots import style
 from dichotomies.plots.icicle import Cells, cells_of, leaf_edges
-from dichotomies.plots.small_axes import scaled_text
+from dichotomies.plots.style import scaled_text
 
 #: Quantities that colours can show, with the label of the colour bar; all per row that reaches the node.
 _COLOURS = {

@@ -12,7 +12,7 @@ from dichotomies._common.typing import Matrix
 from dichotomies.diagnostics.reliability import Reliability, evaluated, reliability
 from dichotomies.metrics import Evaluation
 from dichotomies.plots import style
-from dichotomies.plots.small_axes import scaled_text
+from dichotomies.plots.style import scaled_text
 
 
 class ReliabilityDisplay:

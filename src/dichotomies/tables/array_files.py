@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.datasets import load_svmlight_file
 
 from dichotomies._common.chunks import row_slices
-from dichotomies._common.suggestions import did_you_mean
+from dichotomies._common.registry import did_you_mean
 from dichotomies._common.typing import LabelArray, Matrix
 from dichotomies.tables.dialect import opened
 from dichotomies.tables.errors import TableFileError, listing, readable

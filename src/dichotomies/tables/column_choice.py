@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._common.suggestions import did_you_mean
+from dichotomies._common.registry import did_you_mean
 from dichotomies.tables.errors import TableFileError, listing, pyarrow
 from dichotomies.tables.table import MISSING, Table, text_or_integer
 

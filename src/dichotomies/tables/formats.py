@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dichotomies._common.atomic_files import replaced_when_done
-from dichotomies._common.suggestions import did_you_mean
+from dichotomies._common.registry import did_you_mean
 from dichotomies.tables.array_files import NpzFile, SvmlightFile
 from dichotomies.tables.column_files import CsvFile, ParquetFile, TsvFile
 from dichotomies.tables.dialect import Dialect
