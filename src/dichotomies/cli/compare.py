@@ -57,10 +57,7 @@ class Scores:
 
 
 def folds_of(labels: Any, n_folds: int, seed: int) -> Any:
-    """Return the test fold of each row; -1 for the only row of a class, which is always trained on.
-
-    Rows of a class are assigned to the folds in turn, so that every tested class is also trained on.
-    """
+    """Return the test fold of each row; -1 for the only row of a class, which is always trained on."""
     from dichotomies.rows.folds import fold_of_rows
 
     _, codes = np.unique(labels, return_inverse=True)

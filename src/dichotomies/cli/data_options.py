@@ -59,10 +59,7 @@ class ColumnOptions:
     weight: options.Weight = None
 
     def of(self, file: "TableFile", settings: Sequence[Settings], **others: Any) -> "Columns":
-        """Return the columns for training, with a role for every column of a file with named columns.
-
-        In other files, missing values are allowed if all base learners accept them.
-        """
+        """Return the columns for training, with a role for every column of a file with named columns."""
         from dichotomies import NestedDichotomyClassifier
         from dichotomies.tables import Columns, allows_missing
 

@@ -55,16 +55,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Truth:
-    """The labels of all rows of a file.
-
-    Attributes
-    ----------
-    codes : (n_rows,)
-        Class code of each label, -1 for unknown labels.
-    weight : (n_rows,) or None
-    unknown : list
-        The labels that are not classes of the model.
-    """
+    """The labels of all rows of a file."""
 
     codes: Any
     weight: Any

@@ -107,15 +107,7 @@ def predictions(
     top_k: int | None,
     min_probability: float = 0.0,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the columns of predictions for every batch: row names, labels and probabilities.
-
-    Parameters
-    ----------
-    top_k : int or None
-        Number of labels; None for the probabilities of all, in columns named after them.
-    min_probability : float
-        Labels that are less probable are masked.
-    """
+    """Yield the columns of predictions for every batch: row names, labels and probabilities."""
     check_distinct(id_column, model.classes_, top_k)
     for batch in batches:
         columns: dict[str, Any] = {id_column or "row": _names(batch)}

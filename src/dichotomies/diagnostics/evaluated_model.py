@@ -71,11 +71,7 @@ class EvaluatedModel:
         return self.tree.leaf_position[self.rows.codes]
 
     def sum_chunks(self, measure: Callable[[slice, FloatArray], Any]) -> Any:
-        """Sum the results of `measure`, which may be tuples, over chunks of log-odds.
-
-        Chunks are added in row order, so that the sum does not depend on `n_jobs`, and only a few results
-        are held at a time.
-        """
+        """Sum the results of `measure`, which may be tuples, over chunks of log-odds."""
         total: Any = None
         step = _CHUNKS_HELD * chunk_rows(self.tree.n_nodes)
         for held in row_slices(len(self.rows), step):
@@ -135,17 +131,7 @@ def codes_of(y: npt.ArrayLike, classes: LabelArray, n_rows: int) -> IntArray:
 
 @dataclass(frozen=True)
 class NodeScores:
-    """Log-odds of the nodes for their own rows, node after node.
-
-    Attributes
-    ----------
-    log_odds : Segments
-        Log-odds after internal calibration, if any.
-    raw : Segments or None
-        Log-odds before internal calibration; None without it.
-    final_nll : ndarray of shape (n_rows,) or None
-        Each row's NLL after external calibration; None without it.
-    """
+    """Log-odds of the nodes for their own rows, node after node."""
 
     log_odds: Segments
     raw: Segments | None

@@ -76,11 +76,7 @@ def bin_sums(
 
 
 def equal_mass_edges(score: FloatArray, weight: FloatArray, n_bins: int) -> FloatArray:
-    """Return edges such that every bin has about the same weight.
-
-    An edge lies midway between the scores on its two sides. Equal scores are in the same bin, so some bins
-    may be empty.
-    """
+    """Return edges such that every bin has about the same weight."""
     edges = equal_width_edges(n_bins)
     order = np.argsort(score, kind="stable")
     ordered, mass = score[order], np.cumsum(weight[order])
@@ -115,10 +111,7 @@ def stacked(columns: Sequence[Bins]) -> Bins:
 
 
 class ClassBinsBuilder:
-    """Accumulator of equal-width bins of every class against the rest, block by block.
-
-    Rows may be divided into batches with separate bins, so that batches can be resampled.
-    """
+    """Accumulator of equal-width bins of every class against the rest, block by block."""
 
     def __init__(self, n_classes: int, n_bins: int, n_batches: int = 1) -> None:
         self._edges = equal_width_edges(n_bins)

@@ -20,10 +20,7 @@ _BLOCK_BYTES = 512 * 2**10
 
 
 class ScoredEvents(NamedTuple):
-    """Probabilities of binary events, their outcomes and weights.
-
-    Optionally with the log-probability that the event does not occur, for scores that round to 1.
-    """
+    """Probabilities of binary events, their outcomes and weights."""
 
     score: FloatArray
     happened: BoolArray

@@ -63,10 +63,7 @@ def _beyond_chance(measured: Measurements) -> BoolArray:
 
 
 def _binomial_p(found: ClassCalibration) -> FloatArray:
-    """Probability of as many right predictions or fewer, or of as many or more, whichever is less, doubled.
-
-    Computed for the mean confidence; confidences that differ between rows make extremes rarer still.
-    """
+    """Two-sided probability of as many right predictions, were the mean confidence that of each."""
     n, p = found.answered, np.nan_to_num(found.confidence)
     right = n * np.nan_to_num(found.precision)
     as_many = np.where(right > 0, betainc(np.maximum(right, 1e-9), n - right + 1, p), 1.0)

@@ -30,19 +30,7 @@ _CONFIDENCES, _COVERAGES = (0.5, 0.8, 0.9, 0.95), (0.8, 0.9, 0.95)
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers of one kind for all rows.
-
-    Attributes
-    ----------
-    asked : str
-        Confidence or coverage, in words.
-    is_single : float
-        Share of answers that are one class.
-    size, depth : float
-        Mean number of classes; mean depth in the tree, NaN for sets.
-    is_right : float
-        Share of answers that hold the true class.
-    """
+    """Answers of one kind for all rows."""
 
     asked: str
     is_single: float
@@ -94,25 +82,7 @@ _PAIRS = 20
 
 @dataclass(frozen=True)
 class Measurements:
-    """A classifier and its measurements on some rows.
-
-    Attributes
-    ----------
-    clf : fitted classifier
-        The nested dichotomy, or a pipeline that ends in one.
-    evaluation : Evaluation
-        Metrics of the final probabilities, with intervals and per-row quantities.
-    book : Ledger
-        NLL by node.
-    cuts : DepthCuts
-        Reliability of the tree cut at each depth.
-    classes : ClassCalibration
-        Calibration class by class.
-    pairs : ConfusedPairs
-        The most confused pairs.
-    answers : list of Answers
-        Answers as deep as the evidence, for several confidences and coverages.
-    """
+    """A classifier and its measurements on some rows."""
 
     clf: Any
     evaluation: Evaluation

@@ -166,16 +166,7 @@ def _one_per_row(examples: Any, n_rows: int) -> list[Any]:
 
 
 def content_of(measured: Measurements, examples: Sequence[Any] | None, created: str) -> dict[str, Any]:
-    """Return everything that the template and the scripts show.
-
-    Parameters
-    ----------
-    measured : Measurements
-    examples : sequence, optional
-        Name of each row.
-    created : str
-        Date in the footer; omitted if empty.
-    """
+    """Return everything that the template and the scripts show."""
     bands = summary.bands(measured)
     names = measured.tree.leaf_labels.tolist()
     return {

@@ -29,10 +29,7 @@ _ID = re.compile(rb"(\d+):")
 
 
 class NpzFile(TableFile):
-    """NumPy archive: ``X`` for dense data; ``data``, ``indices``, ``indptr``, ``shape`` for a CSR matrix.
-
-    Further arrays are ignored. Nothing is unpickled.
-    """
+    """NumPy archive: ``X`` for dense data; ``data``, ``indices``, ``indptr``, ``shape`` for a CSR matrix."""
 
     kind = "NPZ"
     default_label = "y"
