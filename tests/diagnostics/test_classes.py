@@ -8,8 +8,7 @@ from sklearn.metrics import precision_score
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from dichotomies.diagnostics import Reliability, class_calibration
-from dichotomies.diagnostics.classes import of_evaluation
-from dichotomies.diagnostics.reliability import evaluated, reliability
+from dichotomies.diagnostics.reliability import evaluated, of_evaluation, reliability
 from dichotomies.metrics import Evaluation, expected_calibration_error, reliability_curve
 
 

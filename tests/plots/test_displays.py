@@ -24,7 +24,7 @@ from dichotomies.plots import (
     LedgerDisplay,
     ReliabilityDisplay,
 )
-from dichotomies.plots.icicle import cells_of
+from dichotomies.plots.ledger import cells_of
 from dichotomies.structures import resolve
 from tests.tasks import growing_task
 

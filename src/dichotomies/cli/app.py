@@ -12,7 +12,7 @@ COMMANDS = {
     "fit-batches": ("fit.fit_batches", "part-*.parquet --label y --estimator logistic --output y.model"),
     "predict": ("predict.predict", "titles.model new.csv --top-k 3 --id number --output predicted.csv"),
     "evaluate": ("evaluate.evaluate", "titles.model test.csv"),
-    "report": ("report.report", "titles.model test.csv --examples title --output titles.html"),
+    "report": ("evaluate.report", "titles.model test.csv --examples title --output titles.html"),
     "compare": (
         "compare.compare",
         "titles.csv --label code --text title --config 'plain: external=none' "

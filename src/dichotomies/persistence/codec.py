@@ -20,8 +20,7 @@ import numpy.typing as npt
 
 from dichotomies.persistence import foreign
 from dichotomies.persistence.catalogue import CATALOGUE
-from dichotomies.persistence.checks import Array, Offsets, check, check_value, expect
-from dichotomies.persistence.errors import ModelFileError
+from dichotomies.persistence.checks import Array, ModelFileError, Offsets, check, check_value, expect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

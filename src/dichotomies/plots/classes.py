@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dichotomies._common.typing import Matrix
 from dichotomies.diagnostics import DiagnosticTable
-from dichotomies.diagnostics.classes import ClassCalibration, class_calibration, of_evaluation
+from dichotomies.diagnostics.reliability import ClassCalibration, class_calibration, of_evaluation
 from dichotomies.metrics import Evaluation
 from dichotomies.plots import style
 from dichotomies.plots.style import scaled_text

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import betainc
 
 from dichotomies._common.typing import BoolArray, FloatArray
-from dichotomies.diagnostics.classes import ClassCalibration
+from dichotomies.diagnostics.reliability import ClassCalibration
 from dichotomies.report.data import numbers
 from dichotomies.report.measurements import Measurements
 from dichotomies.report.summary import interval

@@ -18,8 +18,8 @@ from dichotomies.diagnostics import (
     depth_cuts,
     ledger,
 )
-from dichotomies.diagnostics.classes import of_evaluation
 from dichotomies.diagnostics.evaluated_model import tree_classifier
+from dichotomies.diagnostics.reliability import of_evaluation
 from dichotomies.metrics import Evaluation, RowFacts, evaluate
 from dichotomies.metrics.binning import sums_by_index
 from dichotomies.report.words import percent
