@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +22,6 @@ import numpy.typing as npt
 from dichotomies.persistence import foreign
 from dichotomies.persistence.catalogue import CATALOGUE
 from dichotomies.persistence.checks import Array, ModelFileError, Offsets, check, check_value, expect
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 AnyArray = npt.NDArray[Any]
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from scipy.sparse import issparse, vstack
 
+from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies.tables.dialect import Dialect
 from dichotomies.tables.errors import TableFileError, listing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
     from dichotomies.tables.column_roles import Found
 
 #: Largest float up to which all integers are representable.
