@@ -1,4 +1,4 @@
-# Everything runs in a virtual environment of its own: `make demo` and `make test` need only Python 3.11+.
+# Everything runs in virtual environments of its own: `make demo` and `make test` need only Python 3.11+.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -8,24 +8,39 @@ ifneq ($(wildcard ../shared/data),)
 export DICHOTOMIES_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-quick lint doctest docs dist reproduce study benchmarks test-pythons clean
+.PHONY: demo test test-quick test-kernels lint doctest docs dist reproduce study benchmarks test-pythons clean
+
+# $(1): the environment; $(2): what is installed in it besides the package.
+define install
+	$(PYTHON) -c 'import sys; sys.exit("dichotomies needs Python 3.11 or newer; set PYTHON=..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(1)
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check --editable $(2)
+	touch $@
+endef
 
 $(VENV)/.installed: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("dichotomies needs Python 3.11 or newer; set PYTHON=..." if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	touch $@
+	$(call install,$(VENV),'.[dev]')
 
-demo: $(VENV)/.installed
-	$(BIN)/dichotomies demo
+# Only what the demo needs: what the package itself needs, and two libraries of its command line.
+$(VENV)-demo/.installed: pyproject.toml
+	$(call install,$(VENV)-demo,. 'typer>=0.15' 'rich>=13')
+
+demo: $(VENV)-demo/.installed
+	$(VENV)-demo/bin/dichotomies demo
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n auto
 
-# The core without the tests marked slow: no command line, report, plots, experiments or fresh compilation.
+# What a change needs before it is committed: all but the tests marked slow, the kernels alone, browsers,
+# experiments and what starts many processes; of the command line and the report the tests that need no long fits.
 test-quick: $(VENV)/.installed
-	$(BIN)/python -m pytest -n auto -m 'not slow' --ignore=tests/_kernels --ignore=tests/experiments \
-	  --ignore=tests/report --ignore=tests/cli --ignore=tests/plots --ignore=tests/test_new_parts.py
+	$(BIN)/python -m pytest -n auto -m 'not slow' $(foreach folder,_kernels experiments cli report plots test_new_parts.py,--ignore=tests/$(folder))
+	$(BIN)/python -m pytest -n auto -m 'not slow' $(SMOKE)
+
+SMOKE := tests/cli/test_failures.py tests/cli/test_predict.py tests/cli/test_app.py tests/report/test_content.py
+
+test-kernels: $(VENV)/.installed
+	$(BIN)/python -m pytest -n auto -m 'not slow' tests/_kernels
 
 doctest: $(VENV)/.installed
 	MPLBACKEND=Agg $(BIN)/python -m pytest -n auto --ignore=src/dichotomies/learners/gpu/newton.py --doctest-modules src experiments --doctest-glob='*.md' README.md docs

@@ -36,6 +36,12 @@ def sentence(*arguments, code=1):
     return lines[0]
 
 
+def fit(data, output, *options, label="digit", code=0):
+    """Fit quietly; an option may be a pair of its name and value."""
+    words = [word for option in options for word in (option if isinstance(option, tuple) else (option,))]
+    return run("fit", data, "--label", label, "-o", output, "--quiet", *words, code=code)
+
+
 def write_csv(path, header, rows):
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
@@ -63,6 +69,5 @@ def digit_files(tmp_path_factory):
         test=write_digits(folder / "test.csv", X[test], y[test]),
         model=folder / "digits.model",
     )
-    options = ["--label", "digit", "--param", "C=0.01", "--quiet"]
-    run("fit", files.train, *options, "--output", files.model)
+    fit(files.train, files.model, "--param", "C=0.01")
     return files

@@ -50,19 +50,13 @@ def people(folder, name, seed):
 def tickets(folder, name, seed):
     """Free text with quotation marks and line breaks, a category, an id, a number."""
     classes, rng = _rows(seed)
-    words = [
-        ["invoice", "paid", "euro"],
-        ["crash", "screen", "error"],
-        ["password", "login"],
-        ["thanks", "great"],
-    ]
+    words = ["invoice paid euro", "crash screen error", "password login", "thanks great"]
     filler = ["please", "help", "with", "the", "my", 'said "no"', "again,\nand again"]
     rows = []
     for i, c in enumerate(classes.tolist()):
-        text = " ".join([*rng.choice(filler, 5), *rng.choice(words[c], 2), f"case {i}"])
-        rows.append(
-            [f"T-{i:05d}", text, rng.choice(["mail", "phone"]), round(float(rng.exponential(c + 1)), 3), c]
-        )
+        text = " ".join([*rng.choice(filler, 5), *rng.choice(words[c].split(), 2), f"case {i}"])
+        channel, hours = rng.choice(["mail", "phone"]), round(float(rng.exponential(c + 1)), 3)
+        rows.append([f"T-{i:05d}", text, channel, hours, c])
     _write_csv(folder / f"{name}.csv", ["ticket", "message", "channel", "hours", "queue"], rows)
     return f"{name}.csv", ("--label", "queue")
 
@@ -91,9 +85,8 @@ def parts(folder, name, seed):
     for i in range(2 * N_ROWS):
         c = i % 40
         maker = f"maker {c // 4 if rng.random() < 0.9 else rng.integers(10)}"
-        rows.append(
-            [f"{c:03d}" if rng.random() < 0.8 else "000", maker, float(rng.normal(c)), f"class {c:02d}"]
-        )
+        code = f"{c:03d}" if rng.random() < 0.8 else "000"
+        rows.append([code, maker, float(rng.normal(c)), f"class {c:02d}"])
     _write_csv(folder / f"{name}.tsv.gz", ["code", "maker", "weight", "kind"], rows, delimiter="\t")
     return f"{name}.tsv.gz", ("--label", "kind")
 

@@ -6,24 +6,17 @@ from scipy.sparse import csr_array
 from sklearn.naive_bayes import GaussianNB
 
 from dichotomies import CalibratedClassifier
-from dichotomies.cli.compare import configurations
-from dichotomies.cli.cross_validation import folds_of
+from dichotomies.cli.compare import configurations, folds_of
 from dichotomies.cli.references import as_dense, references
 from dichotomies.cli.settings import Settings
 from dichotomies.metrics import evaluate
 from dichotomies.tables import Table
 from tests.cli.conftest import run, run_json, sentence, write_csv
 
-CONFIGS = [
-    "--references",
-    "none",
-    "--config",
-    "nb: estimator=gaussian-nb external=none",
-    "--config",
-    "iso: estimator=gaussian-nb internal=isotonic",
-]
-
-FEW = ["--folds", 2, "--references", "none"]
+ALONE = ["--references", "none"]
+FEW = ["--folds", 2, *ALONE]
+TWO = ["nb: estimator=gaussian-nb external=none", "iso: estimator=gaussian-nb internal=isotonic"]
+CONFIGS = [*ALONE, "--config", TWO[0], "--config", TWO[1]]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +26,7 @@ def compared(digit_files):
 
 def test_every_configuration_is_measured_on_the_same_folds(digit_files, compared):
     folds = folds_of(digit_files.y_test, 3, seed=0)
-    for name, settings in configurations(CONFIGS[3::2]).items():
+    for name, settings in configurations(TWO).items():
         expected = []
         for fold in range(3):
             train, test = folds != fold, folds == fold
@@ -77,7 +70,7 @@ def test_folds_are_dealt_among_the_rows_that_can_be_tested(tmp_path):
     assert sorted(folds[:4].tolist()) == [0, 1, 2, 3]
     assert set(folds[4:].tolist()) == {-1}
     data = write_csv(tmp_path / "t.csv", ["x", "y"], list(enumerate(labels)))
-    arguments = ["compare", data, "--label", "y", "-c", "one: external=none", "--references", "none"]
+    arguments = ["compare", data, "--label", "y", "-c", "one: external=none", *ALONE]
     document = run_json(*arguments)
     assert (document["folds"], document["rows_never_tested"]) == (4, 6)
     assert len(document["configurations"]["one"]["nll"]["folds"]) == 4
@@ -100,12 +93,11 @@ def test_texts_are_learned_anew_in_every_fold(tmp_path):
 def test_configurations_may_be_in_a_file(tmp_path):
     path = tmp_path / "c.toml"
     path.write_text(
-        '[plain]\nexternal = "none"\n\n["two words"]\nparam.C = 10\ncalibration-size = "cross-fit"\n'
+        '[plain]\nexternal = "none"\n["two words"]\nparam.C = 10\ncalibration-size = "cross-fit"\n'
     )
-    assert configurations([str(path)]) == {
-        "plain": Settings(values={"external": "none"}),
-        "two words": Settings(param={"C": 10}, values={"calibration_size": "cross-fit"}),
-    }
+    found = configurations([str(path)])
+    assert found["plain"] == Settings(values={"external": "none"})
+    assert found["two words"] == Settings(param={"C": 10}, values={"calibration_size": "cross-fit"})
 
 
 def test_settings_are_read_as_numbers_truths_and_texts():
@@ -128,6 +120,12 @@ def test_settings_are_read_as_numbers_truths_and_texts():
         ("a: structure='random", "cannot be divided into settings (No closing quotation)"),
         ("a: param.c=1", "no logistic parameter 'c'; choose from C, "),
         ("nowhere.toml", "no file nowhere.toml"),
+        ("a: trees=0", "There must be one tree or more, got trees=0."),
+        ("a: trees=many", "'trees' must be a whole number, got 'many'"),
+        ("a: trees=2 bootstrap=3", "'bootstrap' must be true or false, got 3"),
+        ("a: trees=2 pooling=3", "'pooling' must be a name, got 3"),
+        ("a: trees=2 pooling=geometrc", "no pooling 'geometrc'; choose from geometric, arithmetic. Did you"),
+        ("a: trees=2 member_calibration=vectr", "no member calibration 'vectr'"),
     ],
 )
 def test_configurations_that_are_not_understood_are_said_to_be_so(config, said, digit_files):
@@ -154,14 +152,8 @@ def test_references_are_calibrated_flat_classifiers(tmp_path):
     rows = [(*rng.normal(i % 3, size=2).round(3).tolist(), "abc"[i % 3]) for i in range(60)]
     data = write_csv(tmp_path / "t.csv", ["u", "v", "y"], rows)
     found = run_json("compare", data, "--label", "y", "--folds", 2)["configurations"]
-    names = [
-        "one tree",
-        "ten trees",
-        "flat logistic regression",
-        "flat naive Bayes",
-        "flat HistGradientBoosting",
-    ]
-    assert list(found)[:5] == names
+    flat = ["flat logistic regression", "flat naive Bayes", "flat HistGradientBoosting"]
+    assert list(found)[:5] == ["one tree", "ten trees", *flat]
     table, y = np.array([row[:2] for row in rows]), np.array([row[2] for row in rows])
     folds = folds_of(y, 2, seed=0)
     flat = CalibratedClassifier(GaussianNB(), "auto")

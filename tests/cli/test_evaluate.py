@@ -11,15 +11,9 @@ from tests.cli.conftest import run, run_json, sentence, write_digits
 
 @pytest.fixture(scope="module")
 def reference(digit_files):
-    return evaluate(
-        load(digit_files.model).classifier,
-        digit_files.X_test,
-        digit_files.y_test,
-        top_k=[2, 3],
-        n_resamples=20,
-        confidence_level=0.9,
-        random_state=1,
-    )
+    classifier = load(digit_files.model).classifier
+    settings = {"top_k": [2, 3], "n_resamples": 20, "confidence_level": 0.9, "random_state": 1}
+    return evaluate(classifier, digit_files.X_test, digit_files.y_test, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +51,8 @@ def test_rows_are_read_a_batch_at_a_time(digit_files, reference, monkeypatch):
 
 
 def test_rows_of_unknown_labels_are_left_out_and_counted(digit_files, with_unknown):
-    known = slice(0, 270)
-    expected = evaluate(
-        load(digit_files.model).classifier, digit_files.X_test[known], digit_files.y_test[known]
-    )
+    classifier = load(digit_files.model).classifier
+    expected = evaluate(classifier, digit_files.X_test[:270], digit_files.y_test[:270])
     document = run_json("evaluate", digit_files.model, with_unknown, "--resamples", 1)
     assert (document["rows"], document["unknown_rows"], document["unknown_labels"]) == (270, 30, ["0x"])
     accuracy = document["metrics"]["accuracy"]["estimate"]

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import dump_svmlight_file
 
-from tests.cli.conftest import run, write_csv
+from tests.cli.conftest import fit, run, write_csv
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,7 @@ def files(digits, tmp_path_factory):
 
 def predictions(files, name):
     model = files / f"{name}.model"
-    options = ["--label", "y", "--estimator", "multinomial-nb", "--quiet"]
-    run("fit", files / name, *options, "-o", model)
+    fit(files / name, model, "--estimator", "multinomial-nb", label="y")
     return run("predict", model, files / name, "-k", 3).stdout
 
 
@@ -39,8 +38,6 @@ def test_predictions_do_not_depend_on_the_format(name, files):
 
 
 def test_a_model_of_numbers_can_be_evaluated_on_text_labels(files):
-    run("fit", files / "d.parquet", "--label", "y", "-o", files / "m", "--quiet")
-    said = [
-        run("evaluate", files / "m", files / name, "--resamples", 1).stdout for name in ("d.parquet", "d.csv")
-    ]
-    assert said[0] == said[1]
+    fit(files / "d.parquet", files / "m", label="y")
+    data = [files / "d.parquet", files / "d.csv"]
+    assert len({run("evaluate", files / "m", each, "--resamples", 1).stdout for each in data}) == 1

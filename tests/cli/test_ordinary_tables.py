@@ -14,7 +14,7 @@ from sklearn.preprocessing import OneHotEncoder
 from dichotomies import NestedDichotomyClassifier
 from dichotomies.persistence import load
 from dichotomies.tables import Columns, open_table
-from tests.cli.conftest import run, run_json, sentence, write_csv
+from tests.cli.conftest import fit, run, run_json, sentence, write_csv
 from tests.cli.ordinary_tables import KINDS, made
 from tests.slow import slow
 
@@ -23,13 +23,8 @@ pytestmark = pytest.mark.filterwarnings("default:.* is left out:UserWarning")
 FOUND = {
     "people": {"Größe": "number", "geboren": "date", "Stadt": "category", "aktiv": "number", "": "left out"},
     "tickets": {"ticket": "left out", "message": "text", "channel": "category", "hours": "number"},
-    "sensors": {
-        "at": "date",
-        "value": "number",
-        "alarm": "number",
-        "unit": "category",
-        "__index_level_0__": "left out",
-    },
+    "sensors": {"at": "date", "value": "number", "alarm": "number", "unit": "category"}
+    | {"__index_level_0__": "left out"},
     "parts": {"code": "category", "maker": "category", "weight": "number"},
 }
 
@@ -72,7 +67,7 @@ def test_boosted_trees_need_no_other_option(kind, tmp_path):
 def test_features_are_those_of_scikit_learns_encoders(tmp_path):
     rows = [(i % 5 or "", "abc"[i % 3], f"2024-01-{1 + i % 28:02d}", "uv"[i % 2]) for i in range(60)]
     data = write_csv(tmp_path / "t.csv", ["x", "c", "d", "y"], rows)
-    run("fit", data, "--label", "y", "-o", tmp_path / "m", "--quiet")
+    fit(data, tmp_path / "m", label="y")
     model = load(tmp_path / "m")
     X = model.matrix(open_table(data).read(model.columns()))
     x = np.array([float(row[0] or "nan") for row in rows])
@@ -90,16 +85,12 @@ def test_roles_can_be_told_by_options_and_by_a_file(tmp_path):
     (tmp_path / "c.toml").write_text('text = ["b"]\nnumeric = ["id"]\n')
     common = ["fit", data, "--label", "y", "-o", tmp_path / "m", "--categorical", "a"]
     said = run(*common, "--columns", tmp_path / "c.toml").stdout
-    assert said.splitlines()[:3] == [
-        "numbers     id (as told)",
-        "categories  a (as told)",
-        "texts       b (as told)",
-    ]
+    expected = ["numbers     id (as told)", "categories  a (as told)", "texts       b (as told)"]
+    assert said.splitlines()[:3] == expected
     kinds = {each.column: type(each).__name__ for each in load(tmp_path / "m").encoders}
     assert kinds == {"a": "CategoryFeatures", "b": "TextFeatures"}
-    assert "named by --text and by --categorical" in sentence(
-        *common, "--columns", tmp_path / "c.toml", "--categorical", "b"
-    )
+    said = sentence(*common, "--columns", tmp_path / "c.toml", "--categorical", "b")
+    assert "named by --text and by --categorical" in said
     (tmp_path / "c.toml").write_text("texts = ['b']\n")
     assert "texts = ... is something else" in sentence(*common, "--columns", tmp_path / "c.toml", code=2)
 
@@ -115,7 +106,7 @@ def test_a_column_without_a_name_is_left_out_with_a_warning(tmp_path):
 def test_new_categories_missing_values_and_other_columns_are_predicted_and_missing_columns_refused(tmp_path):
     rows = [(i % 5, "abc"[i % 3], "uvw"[i % 3]) for i in range(60)]
     data = write_csv(tmp_path / "t.csv", ["x", "c", "y"], rows)
-    run("fit", data, "--label", "y", "-o", tmp_path / "m", "--quiet")
+    fit(data, tmp_path / "m", label="y")
     new = write_csv(tmp_path / "n.csv", ["z", "c", "x"], [(1, "new", 2), (1, "", ""), (1, "a", "?")])
     lines = run("predict", tmp_path / "m", new, "-k", 1, "--quiet").stdout.splitlines()
     assert len(lines) == 4
@@ -145,19 +136,11 @@ def test_svmlight_ids_are_not_guessed_for_models_saved_in_python(command, saved_
 
 
 def test_svmlight_ids_can_be_told(saved_in_python):
-    found = [
-        run_json(
-            "evaluate",
-            saved_in_python / "m.model",
-            saved_in_python / f"from{first}.svm",
-            "--first-id",
-            first,
-            "--resamples",
-            1,
-        )["metrics"]["accuracy"]["estimate"]
-        for first in (0, 1)
-    ]
-    assert found[0] == found[1] > 0.85
+    evaluate = ["evaluate", saved_in_python / "m.model"]
+    files = [saved_in_python / f"from{first}.svm" for first in (0, 1)]
+    found = [run_json(*evaluate, files[i], "--first-id", i, "--resamples", 1)["metrics"] for i in (0, 1)]
+    assert found[0] == found[1]
+    assert found[0]["accuracy"]["estimate"] > 0.85
 
 
 def test_nothing_that_is_read_is_written_over(digit_files, tmp_path):
@@ -181,17 +164,14 @@ def test_a_bad_file_is_an_exit_code_every_time(digit_files, tmp_path):
         f"try: list(open_table({str(data)!r}).batches(Columns(features=('z',), of_a_model=True)))\n"
         "except ValueError: sys.exit(1)\n"
     )
-    codes = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode
-        for _ in range(15)
-    ]
-    assert codes == [1] * 15
+    for _ in range(15):
+        assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 1
 
 
 def test_pandas_gaps_in_whole_numbers_are_the_same_categories(tmp_path):
     whole = pa.table({"c": [1, 2, 3] * 10, "y": ["u", "v", "w"] * 10})
     pq.write_table(whole, tmp_path / "t.parquet")
-    run("fit", tmp_path / "t.parquet", "--label", "y", "--categorical", "c", "-o", tmp_path / "m", "--quiet")
+    fit(tmp_path / "t.parquet", tmp_path / "m", "--categorical", "c", label="y")
     pq.write_table(pa.table({"c": [1.0, 2.0, None]}), tmp_path / "n.parquet")
     lines = run("predict", tmp_path / "m", tmp_path / "n.parquet", "-k", 1, "--quiet").stdout.splitlines()
     assert [line.split(",")[1] for line in lines[1:3]] == ["u", "v"]

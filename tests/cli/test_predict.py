@@ -13,7 +13,7 @@ from dichotomies import NestedDichotomyClassifier
 from dichotomies.cli import predict as command
 from dichotomies.persistence import load
 from dichotomies.tables import TableModel
-from tests.cli.conftest import NAMES, run, run_json, sentence, write_csv
+from tests.cli.conftest import NAMES, fit, run, run_json, sentence, write_csv
 
 
 def table_of(text):
@@ -31,9 +31,7 @@ def reference(digit_files):
 
 def test_the_best_labels_come_first_with_their_probabilities(digit_files, reference):
     rows = table_of(run("predict", digit_files.model, digit_files.test, "--top-k", 3).stdout)
-    assert list(rows[0]) == [
-        "row", "label_1", "probability_1", "label_2", "probability_2", "label_3", "probability_3"
-    ]  # fmt: skip
+    assert list(rows[0]) == ["row", *(f"{what}_{k}" for k in (1, 2, 3) for what in ("label", "probability"))]
     labels, proba = reference
     assert [row["row"] for row in rows] == [str(i) for i in range(300)]
     for k in range(3):
@@ -77,9 +75,8 @@ def test_no_batch_is_larger_than_allowed_and_their_size_changes_nothing(digit_fi
 
 
 def test_labels_that_are_not_probable_enough_are_left_out(digit_files, reference):
-    rows = table_of(
-        run("predict", digit_files.model, digit_files.test, "-k", 2, "--min-probability", 0.6).stdout
-    )
+    options = ["-k", 2, "--min-probability", 0.6]
+    rows = table_of(run("predict", digit_files.model, digit_files.test, *options).stdout)
     given = [row["label_1"] != "" for row in rows]
     assert given == (reference[1][:, 0] >= 0.6).tolist()
     assert {row["probability_2"] for row in rows} == {""}
@@ -109,9 +106,10 @@ def test_no_column_of_predictions_is_overwritten_by_what_rows_are_called(digit_f
 
 def test_a_label_that_is_called_as_row_numbers_are_needs_an_id(tmp_path):
     data = write_csv(tmp_path / "t.csv", ["x", "y"], [(i, ["row", "column"][i % 2]) for i in range(40)])
-    run("fit", data, "--label", "y", "-o", tmp_path / "m", "--quiet")
-    assert "There is a label 'row'" in sentence("predict", tmp_path / "m", data, "--all")
-    assert "(--id)" in sentence("predict", tmp_path / "m", data, "--all")
+    fit(data, tmp_path / "m", label="y")
+    said = sentence("predict", tmp_path / "m", data, "--all")
+    assert "There is a label 'row'" in said
+    assert "(--id)" in said
     run("predict", tmp_path / "m", data, "--all", "--id", "x")
 
 
@@ -119,40 +117,22 @@ def test_whole_numbers_that_name_rows_keep_all_digits(digit_files, tmp_path):
     columns = {"n": pa.array([2**53 + 1, None, 3])}
     columns |= {name: digit_files.X_test[:3, i] for i, name in enumerate(NAMES)}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
-    found = table_of(run("predict", digit_files.model, tmp_path / "t.parquet", "--id", "n").stdout)
-    assert [row["n"] for row in found] == [str(2**53 + 1), "", "3"]
-    run(
-        "predict",
-        digit_files.model,
-        tmp_path / "t.parquet",
-        "--id",
-        "n",
-        "-o",
-        tmp_path / "p.parquet",
-        "--quiet",
-    )
+    command = ["predict", digit_files.model, tmp_path / "t.parquet", "--id", "n"]
+    assert [row["n"] for row in table_of(run(*command).stdout)] == [str(2**53 + 1), "", "3"]
+    run(*command, "-o", tmp_path / "p.parquet", "--quiet")
     assert pq.read_table(tmp_path / "p.parquet")["n"].to_pylist() == [2**53 + 1, None, 3]
 
 
 def test_types_that_a_model_needs_are_trusted_by_option(digit_files, tmp_path):
-    forest = RandomForestClassifier(2, max_depth=2, random_state=0)
-    clf = NestedDichotomyClassifier(forest, random_state=0).fit(
-        digit_files.X_train[:100], digit_files.y_train[:100]
-    )
+    clf = NestedDichotomyClassifier(RandomForestClassifier(2, max_depth=2, random_state=0), random_state=0)
+    clf.fit(digit_files.X_train[:100], digit_files.y_train[:100])
     TableModel(clf, tuple(NAMES)).save(tmp_path / "m")
-    kinds = [
-        "ensemble._forest.RandomForestClassifier",
-        "tree._classes.DecisionTreeClassifier",
-        "tree._tree.Tree",
-    ]
-    trust = [word for kind in kinds for word in ("--trust", f"sklearn.{kind}")]
-    for name, *data in (
-        ["predict", digit_files.test],
-        ["evaluate", digit_files.test, "--label", "digit"],
-        ["show"],
-    ):
-        assert " ".join(trust) in sentence(name, tmp_path / "m", *data)
-        run(name, tmp_path / "m", *data, *trust)
+    kinds = "ensemble._forest.RandomForestClassifier tree._classes.DecisionTreeClassifier tree._tree.Tree"
+    trust = [word for kind in kinds.split() for word in ("--trust", f"sklearn.{kind}")]
+    data = digit_files.test
+    for name, *words in (["predict", data], ["evaluate", data, "--label", "digit"], ["show"]):
+        assert " ".join(trust) in sentence(name, tmp_path / "m", *words)
+        run(name, tmp_path / "m", *words, *trust)
 
 
 def test_more_labels_than_there_are_is_all_of_them(digit_files):
@@ -181,16 +161,10 @@ def test_what_is_no_model_is_refused(digit_files, tmp_path):
     assert "damaged.model is truncated" in sentence("predict", damaged, digit_files.test)
 
 
-def test_json_needs_another_place_for_the_predictions(digit_files):
-    result = run("predict", digit_files.model, digit_files.test, "--json", code=2)
-    assert "--output" in result.stderr
-    assert result.stdout == ""
-
-
 @pytest.fixture(scope="module")
 def model_with_sets(digit_files, tmp_path_factory):
     output = tmp_path_factory.mktemp("sets") / "sets.model"
-    run("fit", digit_files.train, "--label", "digit", "--sets", 2, "--quiet", "-o", output)
+    fit(digit_files.train, output, "--sets", 2)
     return output
 
 
@@ -218,12 +192,21 @@ def test_groups_are_those_of_the_classifier(digit_files, model_with_sets):
         rows = table_of(run("predict", model_with_sets, digit_files.test, *given).stdout)
         expected = classifier.predict_node(digit_files.X_test, **{name: 0.95}, groups=2)
         assert [row["answer"] for row in rows] == expected.names
-    alone = run("predict", model_with_sets, digit_files.test, "--groups", 2, code=2)
-    assert "--coverage or --min-confidence" in alone.output
 
 
 def test_sets_need_a_model_that_is_prepared_for_them(digit_files):
-    message = sentence("predict", digit_files.model, digit_files.test, "--coverage", 0.9)
-    assert "calibrate_sets" in message
-    both = ("--coverage", 0.9, "--min-confidence", 0.5)
-    assert "one of --all" in run("predict", digit_files.model, digit_files.test, *both, code=2).output
+    assert "calibrate_sets" in sentence("predict", digit_files.model, digit_files.test, "--coverage", 0.9)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--json"], "--output"),
+        (["--coverage", 0.9, "--min-confidence", 0.5], "one of --all"),
+        (["--groups", 2], "--coverage or --min-confidence"),
+    ],
+)
+def test_options_that_exclude_or_need_each_other_are_misunderstandings(options, said, digit_files):
+    result = run("predict", digit_files.model, digit_files.test, *options, code=2)
+    assert said in result.stderr
+    assert result.stdout == ""

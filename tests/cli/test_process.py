@@ -57,16 +57,8 @@ def test_a_reader_that_stops_early_ends_it_quietly(digit_files, many_rows):
 
 
 def test_standard_output_is_one_json_document_also_with_progress(digit_files, tmp_path):
-    command = [
-        *PROGRAM,
-        "fit",
-        str(digit_files.test),
-        "--label",
-        "digit",
-        "-o",
-        str(tmp_path / "m"),
-        "--json",
-    ]
+    data, model = str(digit_files.test), str(tmp_path / "m")
+    command = [*PROGRAM, "fit", data, "--label", "digit", "-o", model, "--json"]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(result.stdout)["rows"] == 300
     assert "[dichotomies]" in result.stderr

@@ -8,10 +8,8 @@ from sklearn.metrics import precision_score
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from dichotomies.diagnostics import Reliability, class_calibration
-from dichotomies.diagnostics.classes import from_predictions
-from dichotomies.diagnostics.probabilities import Predictions
-from dichotomies.diagnostics.reliability import reliability
-from dichotomies.metrics import expected_calibration_error, reliability_curve
+from dichotomies.diagnostics.reliability import evaluated, of_evaluation, reliability
+from dichotomies.metrics import Evaluation, expected_calibration_error, reliability_curve
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +40,7 @@ def test_the_worst_classes_lie_furthest_outside_their_interval(bayes):
 
 
 def test_a_class_that_is_never_the_answer_has_no_precision():
-    measured = from_predictions(Predictions.given(["a", "b"], [[0.9, 0.1], [0.8, 0.2]]))
+    measured = of_evaluation(Evaluation.from_predictions(["a", "b"], [[0.9, 0.1], [0.8, 0.2]]))
     assert np.isnan(measured.precision[1])
     assert measured.excess[1] == 0
     assert measured.answered.tolist() == [2, 0]
@@ -50,7 +48,7 @@ def test_a_class_that_is_never_the_answer_has_no_precision():
 
 def test_reliability_of_the_answer_is_that_of_the_metric(bayes):
     clf, X, y = bayes
-    curve = reliability(Predictions.of_estimator(clf, X, y))
+    curve = reliability(evaluated(clf, X, y))
     other = reliability_curve(y, clf.predict_proba(X), labels=clf.classes_)
     np.testing.assert_allclose(curve.count, other.count)
     np.testing.assert_allclose(curve.mean_score, other.confidence)
@@ -62,7 +60,7 @@ def test_reliability_of_the_answer_is_that_of_the_metric(bayes):
 
 def test_reliability_of_one_class_is_scikit_learns_curve(bayes):
     clf, X, y = bayes
-    curve = reliability(Predictions.of_estimator(clf, X, y), pos_label=3, n_bins=10)
+    curve = reliability(evaluated(clf, X, y, 10), 3)
     observed, score = calibration_curve(y == 3, clf.predict_proba(X)[:, 3], n_bins=10)
     filled = curve.count > 0
     np.testing.assert_allclose(curve.observed[filled], observed)
@@ -70,9 +68,9 @@ def test_reliability_of_one_class_is_scikit_learns_curve(bayes):
 
 
 def test_probabilities_of_exactly_0_and_1_have_a_bin():
-    curve = reliability(Predictions.given([0, 1], [[1.0, 0.0], [1.0, 0.0]]), pos_label=1, n_bins=5)
-    assert curve.count.tolist() == [2, 0, 0, 0, 0]
-    curve = reliability(Predictions.given([0, 1], [[1.0, 0.0], [1.0, 0.0]]), n_bins=5)
+    found = Evaluation.from_predictions([0, 1], [[1.0, 0.0], [1.0, 0.0]], n_bins=5)
+    assert reliability(found, 1).count.tolist() == [2, 0, 0, 0, 0]
+    curve = reliability(found)
     assert curve.count.tolist() == [0, 0, 0, 0, 2]
     assert curve.ece == 0.5
 
@@ -94,25 +92,25 @@ def test_bad_input_is_answered_with_a_sentence(bayes):
     with pytest.raises(ValueError, match=r"3 rows, but y has 2 labels"):
         class_calibration(clf, X[:3], y[:2])
     with pytest.raises(ValueError, match="pass labels= where not every class occurs"):
-        Predictions.given([0, 1], np.ones((2, 3)) / 3)
+        Evaluation.from_predictions([0, 1], np.ones((2, 3)) / 3)
     for wrong, sentence in [
         (np.full((2, 2), np.nan), "missing value"),
         (np.log(np.full((2, 2), 0.5)), "has a probability of -0.69"),
         (np.ones((2, 2)), "row 0 sums to 2"),
     ]:
         with pytest.raises(ValueError, match=sentence):
-            reliability(Predictions.given([0, 1], wrong))
+            Evaluation.from_predictions([0, 1], wrong)
     with pytest.raises(ValueError, match="n_bins must be a whole number"):
         class_calibration(clf, X, y, n_bins=0)
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
         class_calibration(clf, X, y, level=1.5)
     with pytest.raises(ValueError, match="'x' is not one of the 10 classes"):
-        reliability(Predictions.of_estimator(clf, X, y), pos_label="x")
+        reliability(evaluated(clf, X, y), "x")
 
 
 def test_one_score_per_row_is_that_of_the_second_class(rng):
     score, y = rng.random(50), rng.random(50) < 0.5
-    one = reliability(Predictions.given(y, score), pos_label=True)
-    two = reliability(Predictions.given(y, np.column_stack([1 - score, score])), pos_label=True)
+    one = reliability(Evaluation.from_predictions(y, score), True)
+    two = reliability(Evaluation.from_predictions(y, np.column_stack([1 - score, score])), True)
     np.testing.assert_array_equal(one.hit, two.hit)
     assert one.ece == pytest.approx(expected_calibration_error(y, score))

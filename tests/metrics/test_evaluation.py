@@ -56,9 +56,8 @@ def test_every_interval_of_rows_is_that_of_its_function(random_predictions, rng)
     evaluation = Evaluation.from_predictions(y, proba, groups=groups, top_k=[2], n_resamples=20)
     for name, (function, options) in FUNCTIONS.items():
         if name != "ece_class_wise":
-            expected = confidence_interval(
-                function, y, proba, groups=groups, n_resamples=20, method="centred", **options
-            )
+            given = {"groups": groups, "n_resamples": 20, "method": "centred"} | options
+            expected = confidence_interval(function, y, proba, **given)
             assert evaluation.intervals[name] == pytest.approx(expected, abs=1e-9), name
 
 
@@ -66,15 +65,8 @@ def test_class_wise_interval_by_batches_is_about_that_by_rows(predictions):
     y, proba = predictions
     labels = range(proba.shape[1])
     evaluation = Evaluation.from_predictions(y, proba, labels=labels, n_resamples=100)
-    by_rows = confidence_interval(
-        metrics.expected_calibration_error,
-        y,
-        proba,
-        labels=labels,
-        kind="class-wise",
-        n_resamples=100,
-        method="centred",
-    )
+    given = {"labels": labels, "kind": "class-wise", "n_resamples": 100, "method": "centred"}
+    by_rows = confidence_interval(metrics.expected_calibration_error, y, proba, **given)
     by_batches = evaluation.intervals["ece_class_wise"]
     assert by_batches.lower < by_batches.estimate < by_batches.upper
     ratio = (by_batches.upper - by_batches.lower) / (by_rows.upper - by_rows.lower)
@@ -86,9 +78,8 @@ def test_class_wise_interval_draws_groups_where_there_are_few(random_predictions
     groups = rng.integers(8, size=len(y))
     given = {"groups": groups, "n_resamples": 300}
     interval = Evaluation.from_predictions(y, proba, **given).intervals["ece_class_wise"]
-    expected = confidence_interval(
-        metrics.expected_calibration_error, y, proba, kind="class-wise", method="centred", **given
-    )
+    given |= {"kind": "class-wise", "method": "centred"}
+    expected = confidence_interval(metrics.expected_calibration_error, y, proba, **given)
     assert interval == pytest.approx(expected, rel=0.15)
 
 
@@ -112,9 +103,8 @@ def test_any_container_and_chunk_gives_the_same(iris, container):
 
 def test_a_nested_dichotomy_is_evaluated_in_logarithms(digits):
     X, y = digits
-    clf = NestedDichotomyClassifier(
-        GaussianNB(), internal_calibration=None, external_calibration=None, learner="clones", random_state=0
-    ).fit(X[:500], y[:500])
+    none = {"internal_calibration": None, "external_calibration": None, "learner": "clones"}
+    clf = NestedDichotomyClassifier(GaussianNB(), **none, random_state=0).fit(X[:500], y[:500])
     evaluation = evaluate(clf, X[500:], y[500:], chunk_rows=64)
     own = clf.predict_log_proba(X[500:])[np.arange(len(y) - 500), y[500:]]
     assert np.exp(own).min() == 0  # the probability underflows, its logarithm does not

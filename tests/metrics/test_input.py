@@ -6,18 +6,14 @@ import pytest
 from dichotomies import metrics
 from dichotomies.metrics import Evaluation, RowFacts
 
-METRICS = [
-    metrics.negative_log_likelihood,
-    metrics.brier_score,
-    metrics.accuracy,
-    metrics.top_k_accuracy,
-    metrics.expected_calibration_error,
-    metrics.maximum_calibration_error,
+SCORES = [metrics.negative_log_likelihood, metrics.brier_score, metrics.accuracy, metrics.top_k_accuracy]
+OF_EVENTS = [metrics.expected_calibration_error, metrics.maximum_calibration_error, metrics.reliability_curve]
+OF_EVENTS += [
     metrics.debiased_calibration_error,
     metrics.smooth_calibration_error,
     metrics.loss_decomposition,
-    metrics.reliability_curve,
 ]
+METRICS = SCORES + OF_EVENTS
 every_metric = pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.__name__)
 
 
@@ -25,12 +21,7 @@ every_metric = pytest.mark.parametrize("metric", METRICS, ids=lambda metric: met
 @pytest.mark.parametrize(
     ("y", "proba", "options", "message"),
     [
-        (
-            [0, 1],
-            [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]],
-            {},
-            "one column for each of the 2 classes, got 3.*labels=",
-        ),
+        ([0, 1], np.eye(3)[:2], {}, "one column for each of the 2 classes, got 3.*labels="),
         ([0, 1], [[0.5, 0.5], [0.5, 0.5]], {"labels": [0, 1, 2]}, "each of the 3 classes, got 2 columns"),
         (["a", "x"], np.eye(2), {"labels": ["a", "b"]}, "not among the 2 classes with a probability: 'x'"),
         ([0, 1], np.eye(2), {"labels": [0, 0]}, "labels must be different"),
@@ -55,7 +46,7 @@ def test_bad_input_is_refused_in_a_sentence(metric, y, proba, options, message):
         metric(y, proba, **options)
 
 
-@pytest.mark.parametrize("metric", METRICS[4:], ids=lambda metric: metric.__name__)
+@pytest.mark.parametrize("metric", OF_EVENTS, ids=lambda metric: metric.__name__)
 def test_kinds_are_known_and_need_a_matrix(metric):
     with pytest.raises(ValueError, match="kind must be one of 'top-label', 'top-k', 'class-wise', got 'top'"):
         metric([0, 1], np.eye(2), kind="top")
@@ -64,24 +55,19 @@ def test_kinds_are_known_and_need_a_matrix(metric):
 
 
 def test_settings_are_checked():
+    ece = metrics.expected_calibration_error
     for call, message in [
-        (
-            lambda: metrics.expected_calibration_error([0], [0.5], n_bins=0),
-            "n_bins must be a whole number, 1 or more, got 0",
-        ),
-        (lambda: metrics.expected_calibration_error([0], [0.5], n_bins=2.5), "n_bins must be a whole number"),
+        (lambda: ece([0], [0.5], n_bins=0), "n_bins must be a whole number, 1 or more, got 0"),
+        (lambda: ece([0], [0.5], n_bins=2.5), "n_bins must be a whole number"),
         (lambda: RowFacts.from_predictions([0], [0.5], top_k=3), r"sequence of numbers from 1 on.*got 3"),
         (lambda: RowFacts.from_predictions([0], [0.5], top_k=(0, 1)), "sequence of numbers from 1 on"),
-        (lambda: metrics.expected_calibration_error([0], [0.5], strategy="x"), "strategy must be one of"),
+        (lambda: ece([0], [0.5], strategy="x"), "strategy must be one of"),
         (
             lambda: metrics.debiased_calibration_error([0], [0.5], norm="max"),
             "norm must be one of 'l1', 'l2'",
         ),
         (lambda: metrics.top_k_accuracy([0, 1], np.eye(2), k=0), "k must be at least 1, got 0"),
-        (
-            lambda: metrics.expected_calibration_error([0, 1], np.eye(2), kind="top-k", k=0),
-            "k must be at least 1",
-        ),
+        (lambda: ece([0, 1], np.eye(2), kind="top-k", k=0), "k must be at least 1"),
         (lambda: metrics.negative_log_likelihood([0], [0.5], clip=0), "clip must lie between 0 and 1"),
         (lambda: metrics.reliability_curve([0], [0.5], interval="x"), "interval must be one of"),
         (lambda: metrics.reliability_curve([0], [0.5], confidence_level=1), "confidence_level must lie"),
@@ -128,9 +114,8 @@ def test_absent_classes_and_any_order_of_labels_are_fine(metric, rng):
 
 def test_only_one_outcome_of_a_binary_score_is_fine():
     assert metrics.expected_calibration_error([True, True], [0.9, 0.7]) == pytest.approx(0.2)
-    assert metrics.expected_calibration_error(
-        ["yes", "yes"], [0.9, 0.7], labels=["no", "yes"]
-    ) == pytest.approx(0.2)
+    ece = metrics.expected_calibration_error(["yes", "yes"], [0.9, 0.7], labels=["no", "yes"])
+    assert ece == pytest.approx(0.2)
     assert metrics.negative_log_likelihood([0, 0], [0.5, 0.5]) == pytest.approx(np.log(2))
 
 

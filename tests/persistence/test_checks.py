@@ -6,8 +6,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dichotomies.persistence.checks import Array, Each, Offsets, Optional, Part, Size, check, declares
-from dichotomies.persistence.errors import InconsistentModelError
+from dichotomies.persistence.checks import (
+    Array,
+    Each,
+    InconsistentModelError,
+    Offsets,
+    Optional,
+    Part,
+    Size,
+    check,
+    declares,
+)
 
 
 @declares(

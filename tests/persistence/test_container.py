@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from dichotomies import CalibratedClassifier, NestedDichotomyClassifier, load
-from dichotomies.persistence import ModelFileError, container, errors, save
+from dichotomies.persistence import ModelFileError, checks, container, save
 from tests.persistence.models import digits, model
 
 
@@ -93,7 +93,7 @@ def test_other_files_are_refused(path, content):
 
 
 def test_files_of_other_libraries_are_refused(path):
-    errors.extra("safetensors.numpy").save_file({"a": np.zeros(3)}, path, metadata={"format": "pt"})
+    checks.extra("safetensors.numpy").save_file({"a": np.zeros(3)}, path, metadata={"format": "pt"})
     with pytest.raises(ModelFileError, match="is not a model file of dichotomies"):
         load(path)
 
@@ -200,7 +200,7 @@ def test_a_missing_library_is_named_with_its_extra(tmp_path, library, kind, monk
     def missing(name):
         raise ModuleNotFoundError(name) if name == library else AssertionError(name)
 
-    monkeypatch.setattr(errors, "import_module", missing)
+    monkeypatch.setattr(checks, "import_module", missing)
     wanted = rf"needs {library.partition('.')[0]}: pip install 'dichotomies\[save\]'"
     with pytest.raises(ImportError, match=wanted):
         clf.save(tmp_path / "a.model")

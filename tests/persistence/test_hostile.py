@@ -51,24 +51,33 @@ def say(*path):
     return change
 
 
+def puts(changes):
+    """Changes of tensors of the model: new entries, pairs of an entry and its place, or functions."""
+    pairs = [(f"model_.{name}", value) for name, values in changes.items() for value in values]
+    return [put(name, *value) if isinstance(value, tuple) else put(name, value) for name, value in pairs]
+
+
+def short(array):
+    return array[:-1]
+
+
 FORGERIES = {
     "naive-bayes gaussian": [
-        put("model_.forest.trees.0.leaf_order", 0),
-        put("model_.forest.trees.0.leaf_order", -1),
-        put("model_.forest.trees.0.leaf_order", 6),
-        put("model_.forest.trees.0.leaf_order", lambda a: a[:-1]),
-        put("model_.forest.trees.0.leaf_order", lambda a: a.astype(np.float64)),
-        put("model_.forest.trees.0.split_depth", lambda a: np.append(a, 1)),
-        put("model_.forest.trees.0.classes", lambda a: a[:-1]),
+        *puts(
+            {
+                "forest.trees.0.leaf_order": [0, -1, 6, short, lambda a: a.astype(np.float64)],
+                "forest.trees.0.split_depth": [lambda a: np.append(a, 1)],
+                "forest.trees.0.classes": [short],
+                "scorer.center": [short, lambda a: a.astype(np.int64)],
+                "scorer.square": [lambda a: a[..., :-1]],
+                "scorer.constant": [short],
+                "scorer.shift": [short],
+                "scorer.is_trained": [lambda a: a.astype(np.uint8)],
+                "external.scale_": [short],
+            }
+        ),
         put("classes_", 0x110000),
         put("classes_", lambda a: a[::-1]),
-        put("model_.scorer.center", lambda a: a[:-1]),
-        put("model_.scorer.center", lambda a: a.astype(np.int64)),
-        put("model_.scorer.square", lambda a: a[..., :-1]),
-        put("model_.scorer.constant", lambda a: a[:-1]),
-        put("model_.scorer.shift", lambda a: a[:-1]),
-        put("model_.scorer.is_trained", lambda a: a.astype(np.uint8)),
-        put("model_.external.scale_", lambda a: a[:-1]),
         say("model_", "external", "n_classes_", 5),
         say("model_", "external", "n_classes_", 10**12),
         say("model_", "external", {"array": "model_.scorer.center"}),
@@ -89,54 +98,54 @@ FORGERIES = {
         say("classes_", {"array": {"tensor": "classes_", "dtype": "O"}}),
     ],
     "naive-bayes multinomial sparse": [
-        put("model_.scorer.feature_offsets", 10**9),
-        put("model_.scorer.feature_offsets", -1, at=3),
-        put("model_.scorer.feature_offsets", 10**9, at=3),
-        put("model_.scorer.feature_offsets", 1, at=0),
-        put("model_.scorer.feature_offsets", lambda a: a[:-1]),
-        put("model_.scorer.node", 5),
-        put("model_.scorer.node", -1),
-        put("model_.scorer.node", lambda a: a.astype(np.uint32)),
-        put("model_.scorer.value", lambda a: a[:-1]),
-        put("model_.scorer.background", lambda a: a[:-1]),
+        *puts(
+            {
+                "scorer.feature_offsets": [10**9, (-1, 3), (10**9, 3), (1, 0), short],
+                "scorer.node": [5, -1, lambda a: a.astype(np.uint32)],
+                "scorer.value": [short],
+                "scorer.background": [short],
+            }
+        ),
     ],
     "boosting gradient": [
-        put("model_.scorer.features", 12, at=0),
-        put("model_.scorer.features", -1, at=0),
-        put("model_.scorer.column", 12, at=0),
-        put("model_.scorer.column", -1, at=0),
-        put("model_.scorer.leaf", 1, at=0),
-        put("model_.scorer.leaf", 255),
-        put("model_.scorer.leaf", lambda a: a[:-1]),
-        put("model_.scorer.kind", 2, at=0),
-        put("model_.scorer.kind", 3, at=0),
-        put("model_.scorer.limit", lambda a: a[:-1]),
-        put("model_.scorer.limit", lambda a: a.astype(np.float64)),
-        put("model_.scorer.edges", lambda a: a[:-1]),
-        put("model_.scorer.edge_offsets", 10**6, at=1),
-        put("model_.scorer.categories", lambda a: np.zeros((1, 32), dtype=np.uint8)),
-        put("model_.scorer.value", lambda a: a[:-1]),
-        put("model_.scorer.split_offsets", 10**6),
-        put("model_.scorer.split_offsets", 10**6, at=2),
-        put("model_.scorer.tree_offsets", 10**6),
-        put("model_.scorer.tree_offsets", 10**6, at=2),
-        put("model_.scorer.base", lambda a: a[:-1]),
-        put("model_.scorer.scale", lambda a: a[:-1]),
+        *puts(
+            {
+                "scorer.features": [(12, 0), (-1, 0)],
+                "scorer.column": [(12, 0), (-1, 0)],
+                "scorer.leaf": [(1, 0), 255, short],
+                "scorer.kind": [(2, 0), (3, 0)],
+                "scorer.limit": [short, lambda a: a.astype(np.float64)],
+                "scorer.edges": [short],
+                "scorer.edge_offsets": [(10**6, 1)],
+                "scorer.categories": [lambda a: np.zeros((1, 32), dtype=np.uint8)],
+                "scorer.value": [short],
+                "scorer.split_offsets": [10**6, (10**6, 2)],
+                "scorer.tree_offsets": [10**6, (10**6, 2)],
+                "scorer.base": [short],
+                "scorer.scale": [short],
+            }
+        ),
     ],
     "logistic": [
-        put("model_.scorer.weights", lambda a: a[:-1]),
-        put("model_.scorer.weights", lambda a: a[:, :-1]),
-        put("model_.scorer.weights", lambda a: a.ravel()),
-        put("model_.scorer.intercept", lambda a: a[:-1]),
+        *puts(
+            {
+                "scorer.weights": [short, lambda a: a[:, :-1], lambda a: a.ravel()],
+                "scorer.intercept": [short],
+            }
+        ),
     ],
     "clones boosting": [
+        *puts(
+            {
+                "scorer.nodes.0.estimator._trees.column": [(12, 0)],
+                "scorer.nodes.0.estimator._trees.tree_offsets": [10**6],
+            }
+        ),
         lambda document, _: part(document, "model_", "scorer")["nodes"].pop(),
         lambda document, _: part(document, "model_", "scorer")["nodes"][0]["parts"].update(method="fit"),
         lambda document, _: part(document, "model_", "scorer")["nodes"][0]["parts"].update(estimator=None),
         lambda document, _: part(document, "model_", "scorer")["nodes"][0]["parts"].update(estimator="text"),
         lambda document, _: part(document, "model_", "scorer")["nodes"].__setitem__(0, 1),
-        put("model_.scorer.nodes.0.estimator._trees.column", 12, at=0),
-        put("model_.scorer.nodes.0.estimator._trees.tree_offsets", 10**6),
     ],
 }
 
@@ -151,20 +160,23 @@ def test_parts_that_do_not_fit_together_are_refused(tmp_path, name, number):
         load(path)
 
 
+MAPS = {
+    "scorer.maps.kinds": [7, -1, lambda a: a.astype(np.int64)],
+    "scorer.maps.parameters": [lambda a: a[:, :2]],
+    "scorer.maps.knot_offsets": [10**9, (10**9, 3)],
+    "scorer.maps.knot_probabilities": [short],
+    "scorer.maps.knot_scores": [short],
+    "scorer.maps.names": [short],
+}
+
+
 @pytest.mark.parametrize(
     ("calibration", "change"),
     [
-        ("platt", put("model_.scorer.maps.kinds", 2)),  # knots, of which there are none
-        ("platt", put("model_.scorer.maps.kinds", 3)),
-        ("isotonic", put("model_.scorer.maps.kinds", 7)),
-        ("isotonic", put("model_.scorer.maps.kinds", -1)),
-        ("isotonic", put("model_.scorer.maps.kinds", lambda a: a.astype(np.int64))),
-        ("isotonic", put("model_.scorer.maps.parameters", lambda a: a[:, :2])),
-        ("isotonic", put("model_.scorer.maps.knot_offsets", 10**9)),
-        ("isotonic", put("model_.scorer.maps.knot_offsets", 10**9, at=3)),
-        ("isotonic", put("model_.scorer.maps.knot_probabilities", lambda a: a[:-1])),
-        ("isotonic", put("model_.scorer.maps.knot_scores", lambda a: a[:-1])),
-        ("isotonic", put("model_.scorer.maps.names", lambda a: a[:-1])),
+        *(
+            ("platt", change) for change in puts({"scorer.maps.kinds": [2, 3]})
+        ),  # knots, of which there are none
+        *(("isotonic", change) for change in puts(MAPS)),
         ("isotonic", say("model_", "scorer", "bound", "200")),
         ("isotonic", say("model_", "scorer", "maps", None)),
     ],

@@ -184,9 +184,8 @@ def test_fitted_calibrators_and_trees_are_files_of_their_own(rng, through_file):
     log_proba, y = np.log(rng.dirichlet([1, 1, 1], size=90)), rng.integers(0, 3, 90)
     for name in BINARY.names():
         before = BINARY.create(name).fit(scores, side)
-        np.testing.assert_array_equal(
-            through_file(before).predict_proba(scores), before.predict_proba(scores)
-        )
+        after = through_file(before)
+        np.testing.assert_array_equal(after.predict_proba(scores), before.predict_proba(scores))
     for name in MULTICLASS.names():
         before = MULTICLASS.create(name).fit(log_proba, y)
         after = through_file(before)

@@ -24,7 +24,7 @@ from dichotomies.plots import (
     LedgerDisplay,
     ReliabilityDisplay,
 )
-from dichotomies.plots.icicle import cells_of
+from dichotomies.plots.ledger import cells_of
 from dichotomies.structures import resolve
 from tests.tasks import growing_task
 
@@ -40,13 +40,14 @@ def _close_figures():
 @pytest.fixture(scope="module")
 def scored(digits):
     X, y = digits
-    clf = NestedDichotomyClassifier(
-        GaussianNB(var_smoothing=1e-2),
-        internal_calibration="platt",
-        external_calibration="vector",
-        random_state=0,
-    )
+    both = {"internal_calibration": "platt", "external_calibration": "vector"}
+    clf = NestedDichotomyClassifier(GaussianNB(var_smoothing=1e-2), **both, random_state=0)
     return clf.fit(X[:900], y[:900]), X[900:], y[900:]
+
+
+def uncalibrated(X, y, *tree):
+    none = {"internal_calibration": None, "external_calibration": None}
+    return NestedDichotomyClassifier(GaussianNB(), *tree, **none).fit(X, y)
 
 
 def rendered(display):
@@ -153,10 +154,7 @@ def test_every_display_takes_a_pipeline_and_one_row(display, digits):
 def test_every_display_takes_two_classes(display, digits):
     X, y = digits
     few = y < 2
-    clf = NestedDichotomyClassifier(GaussianNB(), internal_calibration=None, external_calibration=None).fit(
-        X[few], y[few]
-    )
-    rendered(display.from_estimator(clf, X[few], y[few]))
+    rendered(display.from_estimator(uncalibrated(X[few], y[few]), X[few], y[few]))
 
 
 def test_without_matplotlib_a_sentence_names_the_extra(scored, monkeypatch):
@@ -210,9 +208,8 @@ def test_depth_reliability_has_a_panel_for_each_depth_and_stage(scored):
     cuts = depth_cuts(clf, X, y, depths=[1, 3])
     display = DepthReliabilityDisplay(cuts).plot(reading="pooled")
     assert display.axes_.shape == (2, 2)
-    assert display.axes_[0, 1].get_title() == (
-        f"depth 3\n{cuts.n_groups[1]} groups\nECE {cuts.before.ece_pooled[1]:.3f}"
-    )
+    title = f"depth 3\n{cuts.n_groups[1]} groups\nECE {cuts.before.ece_pooled[1]:.3f}"
+    assert display.axes_[0, 1].get_title() == title
     curve = cuts.after.pooled[0]
     drawn = display.axes_[1, 0].lines[-1].get_ydata()
     np.testing.assert_allclose(drawn, curve.observed[curve.count >= 10])
@@ -222,9 +219,7 @@ def test_depth_reliability_has_a_panel_for_each_depth_and_stage(scored):
 
 def test_without_external_calibration_there_is_one_stage(digits):
     X, y = digits
-    clf = NestedDichotomyClassifier(GaussianNB(), internal_calibration=None, external_calibration=None).fit(
-        X, y
-    )
+    clf = uncalibrated(X, y)
     assert len(DepthReliabilityDisplay.from_estimator(clf, X, y).axes_) == 1
     assert len(DepthCalibrationDisplay.from_estimator(clf, X, y).axes_[1].lines) == 1
 
@@ -254,9 +249,8 @@ def test_class_calibration_shows_the_worst_classes_first(scored):
 
 def test_long_class_names_are_shortened():
     labels = ["a" * 60, "b"]
-    display = ClassCalibrationDisplay.from_predictions(
-        labels * 5, np.tile([0.7, 0.3], (10, 1)), labels=labels
-    )
+    proba = np.tile([0.7, 0.3], (10, 1))
+    display = ClassCalibrationDisplay.from_predictions(labels * 5, proba, labels=labels)
     assert display.ax_.get_yticklabels()[0].get_text() == "a" * 27 + "…"
 
 
@@ -295,10 +289,7 @@ def test_narrow_nodes_are_merged_and_nothing_is_lost(rng):
     task = growing_task(np.zeros((len(y), 1)), y, labels, None)
     tree = resolve("random").grow_from(task, np.random.RandomState(0))
     X = rng.normal(size=(len(y), 2))
-    clf = NestedDichotomyClassifier(
-        GaussianNB(), tree, internal_calibration=None, external_calibration=None
-    ).fit(X, y)
-    book = ledger(clf, X, y)
+    book = ledger(uncalibrated(X, y, tree), X, y)
     cells = cells_of(book, book.nll)
     assert len(cells.node) < 0.9 * tree.n_nodes
     wide = book.rows / len(y) >= 1 / 250

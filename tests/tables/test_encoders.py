@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dichotomies.tables import CategoryFeatures, DateFeatures, NumberFeatures, TableFileError
-from dichotomies.tables.categories import MAX_CATEGORIES
+from dichotomies.tables.encoders import MAX_CATEGORIES
 
 
 @pytest.mark.parametrize("scaled", [True, False])

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from dichotomies import CalibratedClassifier, NestedDichotomyClassifier
 from dichotomies.persistence import ModelFileError, load
 from dichotomies.tables import Columns, Table, TableFileError, TableModel, TextFeatures, open_table
-from dichotomies.tables.text import MAX_TERMS, NGRAMS
+from dichotomies.tables.encoders import MAX_TERMS, NGRAMS
 
 TEXTS = ["head nurse", "nurse", "data engineer", "software engineer", "pastry cook", "C cook 3"] * 6
 LABELS = np.array(["007", "007", "011", "011", "009", "009"] * 6)
@@ -38,7 +38,7 @@ def test_text_features_are_those_of_scikit_learn(ngrams):
 
 
 def test_the_vocabulary_is_bounded(monkeypatch):
-    monkeypatch.setattr("dichotomies.tables.text.MAX_TERMS", 3)
+    monkeypatch.setattr("dichotomies.tables.encoders.MAX_TERMS", 3)
     assert len(TextFeatures.fit("title", TEXTS).terms) == 3
     assert MAX_TERMS > 3
 

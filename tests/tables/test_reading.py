@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.sparse import issparse
 
-from dichotomies.tables import Columns, Table, TableFileError, npz, open_table
+from dichotomies.tables import Columns, Table, TableFileError, open_table
 
 ENDINGS = ["csv", "csv.gz", "tsv", "parquet", "svm", "svm.gz", "npz", "fortran", "sparse"]
 
@@ -51,25 +51,6 @@ def test_batches_are_the_whole_in_pieces_of_bounded_size(ending, written, rows):
     np.testing.assert_array_equal(np.vstack([dense(batch.X) for batch in batches]), rows[0])
     labels = [str(label) for batch in batches for label in batch.labels]
     assert labels == rows[1].astype(str).tolist()
-
-
-@pytest.mark.parametrize("ending", ["npz", "sparse"])
-def test_arrays_are_read_a_few_rows_at_a_time(ending, written, monkeypatch):
-    sizes = []
-    read = npz._ArrayStream.read
-
-    def counted(stream, n):
-        values = read(stream, n)
-        sizes.append(values.nbytes)
-        return values
-
-    file = open_table(written[ending])
-    batches = file.batches(Columns(), rows=5)
-    first = next(batches)
-    monkeypatch.setattr(npz._ArrayStream, "read", counted)
-    list(batches)
-    values = dense(first.X)
-    assert 0 < max(sizes) <= values.nbytes
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -29,8 +29,3 @@ def log_softmax(z: Any, xp: Any) -> Any:
     """Subtract the log-sum-exp of every row."""
     z = z - xp.max(z, axis=1, keepdims=True)
     return z - xp.log(xp.sum(xp.exp(z), axis=1, keepdims=True))
-
-
-def own_entries(x: Any, codes: Any, xp: Any) -> Any:
-    """Return the entry of each row in its own column."""
-    return xp.take_along_axis(x, xp.reshape(codes, (-1, 1)), axis=1)[:, 0]

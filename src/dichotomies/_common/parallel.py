@@ -21,7 +21,7 @@ from threadpoolctl import ThreadpoolController
 from dichotomies._common.progress import Bar, Progress, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from dichotomies._common.cluster import Cluster
@@ -345,10 +345,10 @@ class Context:
         """Copy with a longer title prefix, for part `i` of `n` of the work."""
         return replace(self, title=self.title + title, span=self._part(i, n))
 
-    def stage(self, name: str, expected: Mapping[str, float] | None = None) -> None:
+    def stage(self, name: str) -> None:
         """Begin a stage of the call, where progress is reported; see `Bar.stage`."""
         if self.verbose:
-            Bar.stage(name, expected)
+            Bar.stage(name)
 
     def progress(self, work: str, i: int = 0, n: int = 1) -> Reporter | None:
         """Progress report on part `i` of `n` of the work; None if not verbose."""

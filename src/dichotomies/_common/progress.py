@@ -1,14 +1,13 @@
-"""Progress reports on stderr: a line for some work, or one for all stages of a call."""
+"""Progress reports on stderr: a line for some work, or one for each stage of a call."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 #: Stages of a fit.
 CHOOSING, GROWING, TRAINING, CALIBRATING = "choosing the learner", "growing", "training", "calibrating"
@@ -20,8 +19,14 @@ SHOWS_ANSWERS: ContextVar[bool] = ContextVar("shows the progress of answers", de
 
 def say(text: str) -> None:
     """Write a line to stderr, where progress is reported."""
-    over = "\r" if sys.stderr.isatty() else ""  # the unfinished line of a terminal
-    sys.stderr.write(f"{over}{f'[dichotomies] {text}'.ljust(_WIDTH if over else 0)}\n")
+    _write(f"[dichotomies] {text}", ends=True)
+
+
+def _write(line: str, *, ends: bool) -> None:
+    """Write a line over the unfinished one of a terminal; elsewhere every line ends."""
+    is_terminal = sys.stderr.isatty()
+    sys.stderr.write(f"\r{line.ljust(_WIDTH)}" if is_terminal else line)
+    sys.stderr.write("\n" if ends or not is_terminal else "")
     sys.stderr.flush()
 
 
@@ -38,7 +43,7 @@ class Reporter(Protocol):
 
 
 class Progress:
-    """A line on stderr with the fraction of work done and the estimated time left.
+    """A line on stderr with the fraction of some work that is done.
 
     Parameters
     ----------
@@ -59,106 +64,56 @@ class Progress:
         if self._finished or (fraction < 1 and now - self._shown < 0.5) or now - self._begun < self._patience:
             return
         self._shown, self._finished = now, fraction >= 1
-        seconds = now - self._begun
-        left = f"{seconds * (1 / max(fraction, 1e-3) - 1):.0f} s left"
-        left = left if fraction < 1 else f"took {seconds:.1f} s"
-        tty = sys.stderr.isatty()
-        line = f"[dichotomies] {self.title}: {fraction:4.0%}, {left}"
-        end = "\n" if fraction >= 1 or not tty else ""
-        sys.stderr.write(("\r" + line.ljust(_WIDTH) if tty else line) + end)
-        sys.stderr.flush()
+        took = f", took {now - self._begun:.1f} s" if self._finished else ""
+        _write(f"[dichotomies] {self.title}: {fraction:4.0%}{took}", ends=self._finished)
 
 
 class Bar:
-    """One line of progress over consecutive stages.
+    """One line over the stages of a call: what is being done, and the fraction of the stage that is done."""
 
-    Every stage has an estimate of the seconds it takes. Once it ends, the time it took replaces the estimate,
-    and the rest is estimated at the pace so far. The fraction shown is thus one of the whole time, as far
-    as that can be known; it never falls.
+    _current: ClassVar[Bar | None] = None
 
-    Parameters
-    ----------
-    title : str
-        The whole work, named at the end.
-    expected : mapping
-        Estimated seconds by stage.
-    patience : float, default=0
-        Seconds before the line appears.
-    """
-
-    _current: ContextVar[Bar | None] = ContextVar("bar", default=None)
-
-    def __init__(self, title: str, expected: Mapping[str, float], patience: float = 0.0) -> None:
-        self._line, self._left = Progress(title, patience), dict(expected)
-        self._stage, self._begun = "", time.monotonic()
-        self._spent = self._foreseen = self._fraction = self._shown = 0.0
+    def __init__(self, title: str, patience: float = 0.0) -> None:
+        self._line = Progress(title, patience)
 
     @classmethod
     def current(cls) -> Bar | None:
         """Return the bar of the call that is running; None without one."""
-        return cls._current.get()
+        return cls._current
 
     @classmethod
     @contextmanager
-    def over(
-        cls, title: str, expected: Mapping[str, float], *, shown: bool = True, patience: float = 0.0
-    ) -> Iterator[None]:
-        """Show one bar until the end of the block; stages of blocks inside it are parts of the same bar."""
-        if not shown:
+    def over(cls, title: str, *, shown: bool = True, patience: float = 0.0) -> Iterator[None]:
+        """Show one bar until the end of the block; stages of blocks inside it are stages of the same bar."""
+        if not shown or Bar._current is not None:
             yield
-        elif (outer := cls.current()) is not None:
-            outer._left.update(expected)
+            return
+        bar = Bar._current = cls(title, patience)
+        try:
             yield
-        else:
-            bar = cls(title, expected, patience)
-            token = cls._current.set(bar)
-            try:
-                yield
-            finally:
-                cls._current.reset(token)
-            bar._line.title = title
-            bar._line.show(1.0)
+        finally:
+            Bar._current = None
+        bar._line.title = title
+        bar._line.show(1.0)
 
     @classmethod
-    def stage(cls, name: str, expected: Mapping[str, float] | None = None) -> None:
-        """End the current stage and begin another; `expected` has seconds of those to come."""
-        bar = cls.current()
-        if bar is not None:
-            bar._begin(name, expected or {})
-
-    def _begin(self, name: str, expected: Mapping[str, float]) -> None:
-        now = time.monotonic()
-        self._spent += now - self._begun
-        self._foreseen += self._left.pop(self._stage, 0.0)
-        pace = self._pace()
-        self._left.update({stage: seconds / pace for stage, seconds in expected.items()})
-        self._stage, self._begun, self._fraction = name, now, 0.0
-        self._line.title = name
-        self.show(0.0)
+    def stage(cls, name: str) -> None:
+        """Begin another stage."""
+        if Bar._current is not None:
+            Bar._current._line.title = name
+            Bar._current.show(0.0)
 
     def show(self, fraction: float) -> None:
         """Report the fraction of the current stage that is done."""
-        self._fraction = max(self._fraction, fraction)
-        pace = self._pace()
-        done = self._spent + self._fraction * pace * self._left.get(self._stage, 0.0)
-        total = max(self._spent + pace * sum(self._left.values()), 1e-9)
-        self._shown = max(self._shown, min(done / total, 0.99))
-        self._line.show(self._shown)
+        self._line.show(min(fraction, 0.99))
 
-    def _pace(self) -> float:
-        """Seconds that a second of the estimates has taken so far."""
-        if self._foreseen < 1:
-            return 1.0
-        return min(max(self._spent / self._foreseen, 0.2), 5.0)
-
-    def part(self, title: str, span: tuple[float, float]) -> _Part:
+    def part(self, title: str, span: tuple[float, float]) -> Reporter:
         """Return a reporter on a part of the current stage."""
         self._line.title = title
         return _Part(self, span)
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(NamedTuple):
     bar: Bar
     span: tuple[float, float]
 

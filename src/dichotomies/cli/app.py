@@ -6,18 +6,22 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-#: Name of the command: its module and function, in the order in which they are listed.
+#: Module and function of each command, and an example of its arguments; in the order of the list.
 COMMANDS = {
-    "fit": ("fit", "fit"),
-    "fit-batches": ("fit_batches", "fit_batches"),
-    "predict": ("predict", "predict"),
-    "evaluate": ("evaluate", "evaluate"),
-    "report": ("report", "report"),
-    "compare": ("compare", "compare"),
-    "show": ("show", "show"),
-    "list": ("names", "list_registered"),
-    "warm-up": ("warm_up", "warm_up"),
-    "demo": ("demo", "demo"),
+    "fit": ("fit.fit", "titles.csv --label code --text title --output titles.model"),
+    "fit-batches": ("fit.fit_batches", "part-*.parquet --label y --estimator logistic --output y.model"),
+    "predict": ("predict.predict", "titles.model new.csv --top-k 3 --id number --output predicted.csv"),
+    "evaluate": ("evaluate.evaluate", "titles.model test.csv"),
+    "report": ("evaluate.report", "titles.model test.csv --examples title --output titles.html"),
+    "compare": (
+        "compare.compare",
+        "titles.csv --label code --text title --config 'plain: external=none' "
+        "--config 'sharp: param.C=10 internal=platt'",
+    ),
+    "show": ("show.show", "titles.model"),
+    "list": ("show.list_registered", ""),
+    "warm-up": ("warm_up.warm_up", "--cache /opt/kernels"),
+    "demo": ("demo.demo", "--structure class-balanced"),
 }
 
 
@@ -69,6 +73,7 @@ def _options(
     pass
 
 
-for name, (module, function) in COMMANDS.items():
-    code = import_module(f"dichotomies.cli.{module}")
-    app.command(name, cls=_Command, epilog=getattr(code, "EXAMPLE", None))(getattr(code, function))
+for name, (place, example) in COMMANDS.items():
+    module, _, function = place.partition(".")
+    run = getattr(import_module(f"dichotomies.cli.{module}"), function)
+    app.command(name, cls=_Command, epilog=f"Example: dichotomies {name} {example}".rstrip())(run)

@@ -1,38 +1,106 @@
 """``dichotomies compare``: several configurations, cross-validated on the same folds."""
 
 import shlex
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
+from joblib import effective_n_jobs
 
 from dichotomies._common.progress import Bar, Progress
 from dichotomies.cli import options
-from dichotomies.cli.cross_validation import METRICS, Maker, Scores, folds_of, score, warm_up
-from dichotomies.cli.data_options import (
-    ColumnOptions,
-    Source,
-    expected_seconds,
-    reads_a_file,
-    reads_columns,
-    toml_of,
-)
+from dichotomies.cli.data_options import ColumnOptions, Source, toml_of
 from dichotomies.cli.failures import in_a_sentence, sentence
 from dichotomies.cli.printing import plural, print_json, print_table
 from dichotomies.cli.references import references as references_of
 from dichotomies.cli.settings import Settings, SettingsError, check_name, pairs_of
 
-EXAMPLE = (
-    "Example: dichotomies compare titles.csv --label code --text title --config 'plain: external=none' "
-    "--config 'sharp: param.C=10 internal=platt'"
-)
+if TYPE_CHECKING:
+    from dichotomies.tables import Table, TableModel
+
+#: Makes an unfitted classifier for a table: called with it and `n_jobs`.
+Maker = Callable[..., Any]
+
+#: Metrics, with their titles in tables.
+METRICS = {
+    "nll": "NLL",
+    "accuracy": "accuracy",
+    "top_5_accuracy": "top-5",
+    "ece": "ECE",
+    "fit_seconds": "fit, s",
+}
+
+
+#: Number of rows that is enough to compile every kernel.
+_FEW_ROWS = 200
+
+
+@dataclass
+class Scores:
+    """Scores of one configuration on every fold, and the reason why it has none if it failed."""
+
+    name: str
+    failure: str = ""
+    folds: dict[str, list[float]] = field(default_factory=lambda: {metric: [] for metric in METRICS})
+
+    def mean(self, metric: str) -> float:
+        """Mean over the folds."""
+        return float(np.mean(self.folds[metric]))
+
+    def spread(self, metric: str) -> float:
+        """Standard deviation over the folds."""
+        return float(np.std(self.folds[metric], ddof=1))
+
+
+def folds_of(labels: Any, n_folds: int, seed: int) -> Any:
+    """Return the test fold of each row; -1 for the only row of a class, which is always trained on."""
+    from dichotomies.rows.folds import fold_of_rows
+
+    _, codes = np.unique(labels, return_inverse=True)
+    tested = np.bincount(codes)[codes] > 1
+    if not tested.any():
+        raise ValueError("No label has two rows, one to train on and one to test; nothing can be compared.")
+    _, dense = np.unique(codes[tested], return_inverse=True)
+    folds = np.full(len(codes), -1, dtype=np.intp)
+    folds[tested] = fold_of_rows(dense, n_folds, np.random.RandomState(seed))
+    return folds
+
+
+def warm_up(make: Maker, table: "Table", **settings: Any) -> None:
+    """Fit to a few rows, so that compilation is not in the measured time."""
+    few = np.linspace(0, len(table) - 1, num=min(len(table), _FEW_ROWS)).astype(np.intp)
+    if len(np.unique(table.labels[few])) > 1:
+        _fit(make, table.rows(few), **settings)
+
+
+def score(make: Maker, table: "Table", is_test: Any, **settings: Any) -> dict[str, float]:
+    """Fit to the training rows, encoding of columns included, and compute the metrics on the test rows."""
+    from dichotomies.metrics import evaluate
+
+    train, test = (table.rows(np.flatnonzero(rows)) for rows in (~is_test, is_test))
+    begun = time.perf_counter()
+    model = _fit(make, train, **settings)
+    seconds = time.perf_counter() - begun
+    found = evaluate(model.classifier, model.matrix(test), test.labels, sample_weight=test.weight).metrics
+    return {metric: seconds if metric == "fit_seconds" else found[metric] for metric in METRICS}
+
+
+def _fit(make: Maker, table: "Table", *, n_jobs: int | None, **settings: Any) -> "TableModel":
+    from threadpoolctl import threadpool_limits
+
+    from dichotomies.tables import TableModel
+
+    with threadpool_limits(effective_n_jobs(n_jobs)):  # flat classifiers would take all cores
+        return TableModel.fit(make(table, n_jobs=n_jobs), table, **settings)
 
 
 @in_a_sentence
-@reads_a_file
-@reads_columns
 def compare(
-    source: Source,
+    *,
     columns: ColumnOptions,
     config: Annotated[
         list[str] | None,
@@ -57,6 +125,7 @@ def compare(
     n_features: options.NFeatures = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
+    source: Source,
 ) -> None:
     """Compare configurations by cross-validation, all on the same folds, in one table.
 
@@ -66,7 +135,7 @@ def compare(
     configs = configurations(config or _DEFAULT)
     check_name("choice of references", references, ["auto", "all", "none"])
     file = source.opened()
-    with Bar.over("reading", expected_seconds(source.path), shown=not quiet, patience=1.0):
+    with Bar.over("reading", shown=not quiet, patience=1.0):
         wanted = columns.of(file, [*configs.values()], first_id=source.first_id, n_features=n_features)
         table = file.read(wanted)
     parts = folds_of(table.labels, folds, seed)
@@ -79,7 +148,7 @@ def compare(
         print_json(_document(found, table, n_folds, never))
     else:
         rows, tested = plural(len(table), "row"), plural(n_folds, "fold")
-        print(f"{source.path}: {rows}, {tested}; means and standard deviations")
+        print(f"{source.data}: {rows}, {tested}; means and standard deviations")
         print_table(["", *METRICS.values()], [_line(each) for each in found])
         if never:
             print(f"{plural(never, 'row')} never tested: the only ones of their classes")

@@ -1,160 +1,79 @@
-"""Options about the data of a command: the file (`Source`) and the roles of its columns (`ColumnOptions`)."""
+"""Files of commands: the data (`Source`), the roles of its columns (`ColumnOptions`), models."""
 
-import functools
-import inspect
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dichotomies._common.progress import TRAINING, Bar
+import typer
+
+from dichotomies._common.progress import Bar
 from dichotomies.cli import options
-from dichotomies.cli.inputs import label_of
 from dichotomies.cli.printing import printable
 from dichotomies.cli.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
-    from dichotomies.tables import Columns, TableFile
+    from dichotomies.tables import Columns, TableFile, TableModel
 
 
 @dataclass(frozen=True)
 class Source:
     """The data file of a command, and what its options say about the file."""
 
-    path: Path
-    format: str | None
-    first_id: int | None
-    dialect: dict[str, Any]
+    data: options.Data
+    format: options.Format = None
+    delimiter: options.Delimiter = None
+    encoding: options.Encoding = None
+    decimal: options.Decimal = None
+    max_line: options.MaxLine = None
+    first_id: options.FirstId = None
 
     def opened(self) -> "TableFile":
         """Open the file."""
         from dichotomies.tables import open_table
 
-        return open_table(self.path, self.format, **self.dialect)
+        dialect: dict[str, Any] = {"encoding": self.encoding, "decimal": self.decimal}
+        if self.max_line is not None:
+            dialect["max_line"] = self.max_line * 2**20
+        return open_table(self.data, self.format, self.delimiter, **dialect)
 
 
-#: Options about a data file, of every command that reads one.
-_OF_SOURCE = {
-    "format": options.Format,
-    "delimiter": options.Delimiter,
-    "encoding": options.Encoding,
-    "decimal": options.Decimal,
-    "max_line": options.MaxLine,
-    "first_id": options.FirstId,
-}
-
-
-def reads_a_file(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: replace a command's parameter ``source`` by the argument DATA and the options about it."""
-    signature = inspect.signature(command)
-    data = signature.parameters["source"].replace(name="data", annotation=options.Data)
-    own = [data if name == "source" else each for name, each in signature.parameters.items()]
-    made = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in _OF_SOURCE.items()
-    ]
-
-    @functools.wraps(command)
-    def run(*args: Any, data: Path, **values: Any) -> Any:
-        for path in (values.get("model"), data):  # before libraries are imported, which takes seconds
-            if path is not None and not path.exists():
-                raise FileNotFoundError(f"There is no file {path}.")
-        form, first, line = (values.pop(name) for name in ("format", "first_id", "max_line"))
-        dialect = {name: values.pop(name) for name in ("delimiter", "encoding", "decimal")}
-        dialect |= {} if line is None else {"max_line": line * 2**20}
-        return command(*args, source=Source(data, form, first, dialect), **values)
-
-    run.__signature__ = signature.replace(parameters=[*own, *made])  # type: ignore[attr-defined]
-    return run
+#: Roles that options and files give to columns.
+ROLES = ("text", "categorical", "numeric", "date", "ignore")
 
 
 @dataclass(frozen=True)
 class ColumnOptions:
     """The options of a command that trains about the columns of its data."""
 
-    label: str | None
-    ngrams: str
-    file: Path | None
-    scale: bool | None
-    weight: str | None
-    roles: dict[str, list[str] | None]
+    label: options.Label = None
+    text: options.Text = None
+    ngrams: options.NGrams = "word"
+    categorical: options.Categorical = None
+    numeric: options.Numeric = None
+    date: options.Date = None
+    ignore: options.Ignore = None
+    columns: options.ColumnsFile = None
+    scale: options.Scale = None
+    weight: options.Weight = None
 
     def of(self, file: "TableFile", settings: Sequence[Settings], **others: Any) -> "Columns":
-        """Return the columns for training, with a role for every column of a file with named columns.
-
-        In other files, missing values are allowed if all base learners accept them.
-        """
+        """Return the columns for training, with a role for every column of a file with named columns."""
         from dichotomies import NestedDichotomyClassifier
         from dichotomies.tables import Columns, allows_missing
 
-        label = label_of(file, self.label)
-        said: dict[str, Any] = {name: tuple(names or ()) for name, names in self.roles.items()}
-        for name, names in roles_in(self.file).items():
-            said[name] = (*said[name], *names)
+        label, listed = label_of(file, self.label), roles_in(self.columns)
+        roles: Any = {role: (*(getattr(self, role) or ()), *listed.get(role, ())) for role in ROLES}
         if (bar := Bar.current()) is not None:
             file.on_progress = bar.show
-        Bar.stage(LOOKING)
+        Bar.stage("finding out what columns hold")
         learners = [NestedDichotomyClassifier(each.estimator_for(sparse=False)) for each in settings]
         missing = all(map(allows_missing, learners))
-        columns = Columns(label=label, allow_missing=missing, weight=self.weight, **said, **others)
+        columns = Columns(label=label, allow_missing=missing, weight=self.weight, **roles, **others)
         found = file.with_roles(columns)
-        Bar.stage(READING)
+        Bar.stage("reading")
         return found
-
-
-#: Types and defaults of these options.
-_OF_COLUMNS: dict[str, tuple[Any, Any]] = {
-    "label": (options.Label, None),
-    "text": (options.Text, None),
-    "ngrams": (options.NGrams, "word"),
-    "categorical": (options.Categorical, None),
-    "numeric": (options.Numeric, None),
-    "date": (options.Date, None),
-    "ignore": (options.Ignore, None),
-    "columns": (options.ColumnsFile, None),
-    "scale": (options.Scale, None),
-    "weight": (options.Weight, None),
-}
-
-
-def reads_columns(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: replace a command's parameter ``columns`` by the options about the columns of its data."""
-    signature = inspect.signature(command)
-    parameters: list[inspect.Parameter] = []
-    for name, each in signature.parameters.items():
-        if name != "columns":
-            parameters.append(each)
-            continue
-        parameters += [
-            each.replace(name=own, annotation=kind, default=default)
-            for own, (kind, default) in _OF_COLUMNS.items()
-        ]
-
-    @functools.wraps(command)
-    def run(*args: Any, **values: Any) -> Any:
-        given = {name: values.pop(name) for name in _OF_COLUMNS}
-        roles = {name: given.pop(name) for name in ROLES}
-        file = given.pop("columns")
-        return command(*args, columns=ColumnOptions(file=file, roles=roles, **given), **values)
-
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return run
-
-
-#: Stages of the progress bar.
-LOOKING, READING, ENCODING, SAVING = "finding out what columns hold", "reading", "encoding", "saving"
-
-
-def expected_seconds(path: Path) -> dict[str, float]:
-    """Estimates for the progress bar, from the size of a file, until the classifier has better ones."""
-    size = path.stat().st_size if path.is_file() else 0
-    seconds = {LOOKING: 2e-8, READING: 1e-8, ENCODING: 2.5e-8, TRAINING: 1.2e-7}
-    return {stage: each * size for stage, each in seconds.items()}
-
-
-#: Roles that options and files give to columns.
-ROLES = ("text", "categorical", "numeric", "date", "ignore")
 
 
 def roles_in(path: Path | None) -> dict[str, list[str]]:
@@ -200,3 +119,43 @@ _TITLES = {
     "text": "texts",
     "left out": "left out",
 }
+
+
+def label_of(file: "TableFile", given: str | None, remembered: str | None = None) -> str:
+    """Return the label column: as given, as the format defines it, or as in the model's training file."""
+    label = given or file.default_label or remembered
+    if label is None:
+        from dichotomies.tables.errors import listing
+
+        raise typer.BadParameter(
+            f"say which column of {file.path} holds the labels; its columns are {listing(file.names())}",
+            param_hint="--label",
+        )
+    return label
+
+
+def check_not_read(output: Path, *inputs: Path | None) -> None:
+    """Raise if a file to be written is one that the same command reads."""
+    for each in inputs:
+        if each is not None and output.exists() and each.exists() and output.samefile(each):
+            raise SettingsError(
+                f"{output} is read by this command, and would be overwritten; write another file (--output)."
+            )
+
+
+def load_model(path: Path, n_jobs: int | None = None, trusted: Sequence[str] | None = None) -> "TableModel":
+    """Load a model; one that was saved in Python reads the columns it was fitted with."""
+    from dichotomies import load
+    from dichotomies.tables import TableModel
+
+    model = TableModel.of(load(path, trusted))
+    if hasattr(model.classifier, "n_jobs"):
+        model.classifier.n_jobs = n_jobs
+    return model
+
+
+def batch_rows(n_classes: int) -> int:
+    """Return the rows per batch for which the class probabilities take at most 64 MiB."""
+    from dichotomies._common.chunks import rows_within
+
+    return rows_within(64 * 2**20, n_classes, at_most=8192)

@@ -6,8 +6,6 @@ import typer
 
 from dichotomies.cli.failures import in_a_sentence
 
-EXAMPLE = "Example: dichotomies demo --structure class-balanced"
-
 #: Scheme: (internal, external), in the order of the paper's tables.
 SCHEMES = {
     "none": (None, None),
@@ -19,7 +17,7 @@ SCHEMES = {
 }
 
 
-class Scores(NamedTuple):
+class Measured(NamedTuple):
     """Metrics of one classifier on the test rows."""
 
     name: str
@@ -36,7 +34,7 @@ class Digits(NamedTuple):
     y: Any
     y_test: Any
 
-    def scores(self, name: str, classifier: Any) -> Scores:
+    def scores(self, name: str, classifier: Any) -> Measured:
         """Fit a classifier, and measure it."""
         from sklearn.metrics import log_loss
 
@@ -45,7 +43,7 @@ class Digits(NamedTuple):
         proba = classifier.fit(self.X, self.y).predict_proba(self.X_test)
         accuracy = float((classifier.classes_[proba.argmax(axis=1)] == self.y_test).mean())
         ece = expected_calibration_error(self.y_test, proba, labels=classifier.classes_)
-        return Scores(name, log_loss(self.y_test, proba, labels=classifier.classes_), accuracy, ece)
+        return Measured(name, log_loss(self.y_test, proba, labels=classifier.classes_), accuracy, ece)
 
 
 @in_a_sentence
@@ -76,7 +74,7 @@ def demo(
     console.print(_table(title, "classifier", _fit_defaults(digits, seed)))
 
 
-def _fit_schemes(console: Any, digits: Digits, structure: str, seed: int) -> tuple[list[Scores], Any]:
+def _fit_schemes(console: Any, digits: Digits, structure: str, seed: int) -> tuple[list[Measured], Any]:
     """Fit the same tree under every scheme; return the scores and the tree."""
     from rich.progress import track
     from sklearn.naive_bayes import MultinomialNB
@@ -96,7 +94,7 @@ def _fit_schemes(console: Any, digits: Digits, structure: str, seed: int) -> tup
     return scores, clf.tree_
 
 
-def _fit_defaults(digits: Digits, seed: int) -> list[Scores]:
+def _fit_defaults(digits: Digits, seed: int) -> list[Measured]:
     """Fit one tree, ten trees, and the flat model to compare them with."""
     from sklearn.linear_model import LogisticRegression
 
@@ -110,7 +108,7 @@ def _fit_defaults(digits: Digits, seed: int) -> list[Scores]:
     return [digits.scores(name, each) for name, each in classifiers.items()]
 
 
-def _table(title: str, header: str, scores: list[Scores]) -> Any:
+def _table(title: str, header: str, scores: list[Measured]) -> Any:
     from rich.table import Table
 
     table = Table(title=f"\n{title}", title_justify="left")

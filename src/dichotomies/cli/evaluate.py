@@ -1,30 +1,28 @@
-"""``dichotomies evaluate``: metrics of a model on a file, computed in batches of rows."""
+"""``dichotomies evaluate`` and ``report``: metrics of a model on a file, in batches of rows or as a page."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
+from dichotomies._common.atomic_files import check_place
 from dichotomies.cli import options
-from dichotomies.cli.data_options import Source, reads_a_file
+from dichotomies.cli.data_options import Source, batch_rows, check_not_read, label_of, load_model
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import batch_rows, label_of, load_model
-from dichotomies.cli.printing import plural, print_json
+from dichotomies.cli.printing import plural, print_json, size_of, tell
 
 if TYPE_CHECKING:
     from dichotomies.metrics import Evaluation
     from dichotomies.tables import TableFile, TableModel
 
-EXAMPLE = "Example: dichotomies evaluate titles.model test.csv"
-
 
 @in_a_sentence
-@reads_a_file
 def evaluate(
+    *,
     model: options.Model,
-    source: Source,
     label: options.Label = None,
     weight: options.Weight = None,
     top_k: Annotated[
@@ -37,6 +35,7 @@ def evaluate(
     jobs: options.Jobs = None,
     trust: options.Trust = None,
     json: options.Json = False,
+    source: Source,
 ) -> None:
     """Measure the quality of the probabilities on rows that the model was not fitted to.
 
@@ -58,16 +57,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Truth:
-    """The labels of all rows of a file.
-
-    Attributes
-    ----------
-    codes : (n_rows,)
-        Class code of each label, -1 for unknown labels.
-    weight : (n_rows,) or None
-    unknown : list
-        The labels that are not classes of the model.
-    """
+    """The labels of all rows of a file."""
 
     codes: Any
     weight: Any
@@ -161,3 +151,53 @@ def _document(found: "Evaluation", truth: Truth) -> dict[str, Any]:
         "unknown_labels": truth.unknown,
         "accuracy_with_unknown_as_mistakes": _accuracy_of_all(found, truth),
     }
+
+
+@in_a_sentence
+def report(
+    *,
+    model: options.Model,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
+    label: options.Label = None,
+    weight: options.Weight = None,
+    examples: Annotated[
+        str | None,
+        typer.Option(help="A column that names rows on the page, beside mistakes.", show_default=False),
+    ] = None,
+    jobs: options.Jobs = None,
+    trust: options.Trust = None,
+    json: options.Json = False,
+    source: Source,
+) -> None:
+    """Write an HTML page on the quality of the probabilities, which opens offline.
+
+    Use rows that the model was not fitted to; they must fit into memory.
+    """
+    from dichotomies.report import make
+
+    check_place(output)
+    check_not_read(output, source.data, model)
+    fitted = load_model(model, jobs, trust)
+    file = source.opened()
+    name = label_of(file, label, fitted.label)
+    truth = read_truth(fitted, file, name)
+    known = np.flatnonzero(truth.known)
+    columns = fitted.columns(weight=weight, id=examples, first_id=source.first_id)
+    table = file.read(replace(columns, id_option="--examples")).rows(known)
+    with fitted.columns_in_order():
+        page = make(
+            fitted.classifier,
+            fitted.matrix(table),
+            fitted.classes_[truth.codes[known]],
+            sample_weight=table.weight,
+            examples=None if table.ids is None else table.ids.tolist(),
+        )
+    page.save(output)
+    if truth.n_unknown:
+        tell(f"left out: {plural(truth.n_unknown, 'row')} with labels that the model does not know")
+    if json:
+        document = {"report": str(output), "rows": len(known), "unknown_rows": truth.n_unknown}
+        print_json(document | {"headline": page.content["headline"]})
+    else:
+        print(page.content["headline"])
+        print(f"{plural(len(known), 'row')}; the page is {output} ({size_of(output.stat().st_size)})")

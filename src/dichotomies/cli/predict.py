@@ -9,15 +9,13 @@ import numpy as np
 import typer
 
 from dichotomies.cli import options
-from dichotomies.cli.data_options import Source, reads_a_file
+from dichotomies.cli.data_options import Source, batch_rows, check_not_read, load_model
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import batch_rows, check_not_read, load_model
 from dichotomies.cli.printing import plural, print_json, tell
 
 if TYPE_CHECKING:
     from dichotomies.tables import Table, TableModel
 
-EXAMPLE = "Example: dichotomies predict titles.model new.csv --top-k 3 --id number --output predicted.csv"
 _STDOUT = "-"
 
 #: Between the labels of a set.
@@ -25,10 +23,9 @@ SEPARATOR = " | "
 
 
 @in_a_sentence
-@reads_a_file
 def predict(
+    *,
     model: options.Model,
-    source: Source,
     output: Annotated[
         str,
         typer.Option("--output", "-o", help="A .csv, .tsv or .parquet file; - is standard output, as CSV."),
@@ -66,6 +63,7 @@ def predict(
     trust: options.Trust = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
+    source: Source,
 ) -> None:
     """Write the most probable labels of every row, with their probabilities, best first.
 
@@ -81,7 +79,7 @@ def predict(
     from dichotomies.tables import open_writer
 
     if output != _STDOUT:
-        check_not_read(Path(output), source.path, model)
+        check_not_read(Path(output), source.data, model)
 
     begun, done = time.monotonic(), 0
     fitted = load_model(model, jobs, trust)
@@ -109,15 +107,7 @@ def predictions(
     top_k: int | None,
     min_probability: float = 0.0,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the columns of predictions for every batch: row names, labels and probabilities.
-
-    Parameters
-    ----------
-    top_k : int or None
-        Number of labels; None for the probabilities of all, in columns named after them.
-    min_probability : float
-        Labels that are less probable are masked.
-    """
+    """Yield the columns of predictions for every batch: row names, labels and probabilities."""
     check_distinct(id_column, model.classes_, top_k)
     for batch in batches:
         columns: dict[str, Any] = {id_column or "row": _names(batch)}

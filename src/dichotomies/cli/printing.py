@@ -23,10 +23,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table with text in the first column and numbers in the others; lines are never wrapped.
-
-    A row of two cells is a name and a remark.
-    """
+    """Print a table with text in the first column and numbers in the others; lines are never wrapped."""
     lines = [columns, *rows]
     full = [line for line in lines if len(line) == len(columns)]
     widths = [max(len(line[place]) for line in full) for place in range(len(columns))]

@@ -18,13 +18,7 @@ MANY_CLASSES = 100
 
 
 def references(wanted: str, n_classes: int) -> dict[str, Callable[..., Any]]:
-    """Return the makers of classifiers by name, called with the training rows and `n_jobs`.
-
-    Parameters
-    ----------
-    wanted : {"auto", "all", "none"}
-        "auto" leaves out boosting if there are more than 100 classes.
-    """
+    """Return the makers of classifiers by name, called with the training rows and `n_jobs`."""
     if wanted == "none":
         return {}
     found: dict[str, Callable[..., Any]] = {

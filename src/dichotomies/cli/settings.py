@@ -8,7 +8,7 @@ from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dichotomies._common.suggestions import did_you_mean
+from dichotomies._common.registry import did_you_mean
 from dichotomies.cli.references import is_sparse
 from dichotomies.training.parameters import EnsembleParameters, TreeParameters, declarations
 
@@ -32,21 +32,7 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """Configuration of a classifier.
-
-    Attributes
-    ----------
-    estimator : str
-        Name of the base learner; "auto" chooses one by the data or, where `param` is given, is "logistic".
-    param : dict
-        Parameters of the base learner.
-    seed : int
-        The random state.
-    trees : int
-        1 for a `NestedDichotomyClassifier`, more for a `NestedDichotomyEnsemble` of so many.
-    values : dict
-        Values of other parameters, by the names of their options (`OPTIONS`); the rest keep their defaults.
-    """
+    """Configuration of a classifier."""
 
     estimator: str = AUTO
     param: dict[str, Any] = field(default_factory=dict)
@@ -157,17 +143,7 @@ def summaries() -> dict[str, str]:
 
 
 def estimator_named(name: str, params: dict[str, Any], *, sparse: bool = False) -> Any:
-    """Create a base learner with the given parameters; None where it is to be chosen.
-
-    Parameters
-    ----------
-    name : str
-        One of `summaries`.
-    params : dict
-        Its parameters by name.
-    sparse : bool
-        True for sparse data, which selects the variant of "naive-bayes".
-    """
+    """Create a base learner with the given parameters; None where it is to be chosen."""
     return None if name == AUTO else _classes(sparse=sparse)[name]().set_params(**params)
 
 

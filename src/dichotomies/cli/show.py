@@ -1,4 +1,4 @@
-"""``dichotomies show``: the contents of a model file."""
+"""``dichotomies show``: the contents of a model file; ``dichotomies list``: the registered names."""
 
 import json as json_format
 from pathlib import Path
@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dichotomies.cli import options
+from dichotomies.cli.data_options import load_model
 from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.inputs import load_model
 from dichotomies.cli.printing import plural, print_json, printable, size_of
 from dichotomies.cli.settings import NONE
-from dichotomies.cli.trees import facts_of_trees, trees_of
+from dichotomies.cli.settings import summaries as estimators
 
 if TYPE_CHECKING:
     from dichotomies.tables import TableModel
-
-EXAMPLE = "Example: dichotomies show titles.model"
 
 
 @in_a_sentence
@@ -107,3 +105,62 @@ def _writer(path: Path) -> dict[str, str]:
     with safe_open(path, "numpy") as file:
         document = json_format.loads(file.metadata()["dichotomies"])
     return dict(document.get("written by", {}))
+
+
+def trees_of(classifier: Any) -> list[Any]:
+    """Return all trees; none if the classifier is not a nested dichotomy or an ensemble of them."""
+    if hasattr(classifier, "trees_"):
+        return list(classifier.trees_)
+    return [classifier.tree_] if hasattr(classifier, "tree_") else []
+
+
+def facts_of_trees(classifier: Any) -> dict[str, Any]:
+    """Return the number of trees, the maximum depth, the number of nodes, and of distinct nodes."""
+    trees = trees_of(classifier)
+    if not trees:
+        return {}
+    nodes = sum(tree.n_nodes for tree in trees)
+    return {
+        "trees": len(trees),
+        "depth": max(tree.max_depth for tree in trees),
+        "nodes": nodes,
+        "different_nodes": getattr(classifier, "n_different_nodes_", nodes),
+    }
+
+
+@in_a_sentence
+def list_registered(json: options.Json = False) -> None:
+    """List the names that options accept."""
+    from dichotomies.calibrators.binary import BINARY
+    from dichotomies.calibrators.multiclass import MULTICLASS
+    from dichotomies.inference.pooling import POOLINGS
+    from dichotomies.learners import LEARNERS
+    from dichotomies.structures import STRUCTURES
+
+    summaries = {
+        "estimator": estimators(),
+        "structure": STRUCTURES.summaries(),
+        "learner": LEARNERS.summaries(),
+        "internal": BINARY.summaries(),
+        "external": MULTICLASS.summaries(),
+        "pooling": {name: str(pool.__doc__).partition("\n")[0] for name, pool in POOLINGS.items()},
+    }
+    if json:
+        print_json(summaries)
+        return
+    titles = {
+        "estimator": "estimator: the base learner at the nodes",
+        "structure": "structure: how a tree is grown",
+        "learner": "learner: how all nodes are trained (default: found by the estimator)",
+        "internal": "internal, internal_calibration: how every node is calibrated",
+        "external": "external, external_calibration, member_calibration: how a tree or a pool is calibrated",
+        "pooling": "pooling: which mean of several trees' probabilities is taken",
+    }
+    from rich.console import Console
+    from rich.table import Table
+
+    for kind, named in summaries.items():
+        table = Table("name", "what it is", title=f"\n{titles[kind]}", title_justify="left")
+        for name, summary in named.items():
+            table.add_row(name, summary)
+        Console().print(table)

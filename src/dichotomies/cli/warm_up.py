@@ -11,8 +11,6 @@ from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.printing import print_json
 from dichotomies.cli.settings import SettingsError, check_name
 
-EXAMPLE = "Example: dichotomies warm-up --cache /opt/kernels"
-
 
 @in_a_sentence
 def warm_up(

@@ -16,10 +16,7 @@ from dichotomies.tree.class_tree import Cut
 
 
 class Branches:
-    """All subtrees of a tree, those of inner nodes and then the leaves: depth, classes, probability.
-
-    A branch is a group of classes at some cuts: an inner node at its own depth, a leaf from its depth on.
-    """
+    """All subtrees of a tree, those of inner nodes and then the leaves: depth, classes, probability."""
 
     def __init__(self, tree: ClassTree) -> None:
         self.tree = tree

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 from html import escape
 from numbers import Integral
@@ -13,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.doc_links import documented
+from dichotomies._common import DOCS
 from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._common.validation import namespace, to_host
@@ -26,7 +25,6 @@ from dichotomies.inference.device import device_log_proba
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners.frames import FrameCategories, FrameColumns
 from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
-from dichotomies.training import expected_time
 from dichotomies.training.drift import Drift
 from dichotomies.training.external import Calibration
 from dichotomies.training.judging import LearnerJudge
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
 _STATISTICS = Such(lambda it: hasattr(it, "n_folds"), "are statistics of the classes")
 
 
-@documented("user-guide.md")
 @declares(
     learner_=str,
     estimator_=Optional(Such(is_classifier, "is a classifier"), may_be_missing=True),
@@ -78,6 +75,9 @@ class DichotomyEstimator(
 
     A subclass declares its parameters; everything fitted is in `model_`.
     """
+
+    _doc_link_module = "dichotomies"
+    _doc_link_template = DOCS + "user-guide.md"
 
     # ------------------------------------------------------------------ training
 
@@ -110,10 +110,7 @@ class DichotomyEstimator(
             rows = rows.weighing() if isinstance(plan.cv, int | str) else rows  # others may number the rows
         node_rows = rows if nodes_get_weight else rows.reweighted(None)
         context = self._context()
-        bar: Any = nullcontext()
-        if context.verbose:
-            bar = Bar.over("fitting", expected_time.before(plan, rows, chooses=self.is_to_choose()))
-        with bar:
+        with Bar.over("fitting", shown=bool(context.verbose)):
             self.learner_ = self._fit_stages(plan, rows, node_rows, context)
         return self
 
@@ -140,7 +137,6 @@ class DichotomyEstimator(
             return plan, plan.learner.description
         context.stage(CHOOSING)
         choice = choose_learner(plan, rows)
-        context.stage(CHOOSING, expected_time.after(choice, plan, rows))
         self.estimator_, self.learner_nll_ = choice.estimator, choice.nll
         return replace(plan, learner=choice.learner), f"{choice.learner.description}; {choice}"
 

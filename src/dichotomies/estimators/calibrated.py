@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from dichotomies._common.doc_links import documented
+from dichotomies._common import DOCS
 from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies._common.validation import plain_labels, row_weights
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator, calibration_rows
@@ -38,7 +38,6 @@ from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
 
 
-@documented("calibration.md")
 @savable(
     "calibrated-classifier",
     Estimator(),
@@ -112,6 +111,9 @@ class CalibratedClassifier(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, 
     >>> log_loss(y[1200:], cross_fitted.predict_proba(X[1200:])) < before
     True
     """
+
+    _doc_link_module = "dichotomies"
+    _doc_link_template = DOCS + "calibration.md"
 
     def __init__(
         self,

@@ -191,14 +191,15 @@ class FrameCategories:
         """The frame with the numbers of categories in their place; NaN for other values and missing ones."""
         if not hasattr(X, "columns") or self.positions[-1] >= X.shape[1]:
             return X  # to be refused by whoever checks the columns
+        is_polars = hasattr(X, "with_columns")
+        X = X if is_polars else X.copy()
         for place, values in zip(self.positions, self.values, strict=True):
-            name = X.columns[place]
-            number = _places(values)
+            name, number = X.columns[place], _places(values)
             codes = np.array([number.get(value, np.nan) for value in _plain(X[name])], dtype=np.float64)
-            if hasattr(X, "assign"):
-                X = X.assign(**{name: codes}) if isinstance(name, str) else _with_column(X, name, codes)
-            else:
+            if is_polars:
                 X = X.with_columns(type(X[name])(name, codes))
+            else:
+                X[name] = codes
         return X
 
     def check_relations(self, names: dict[str, Any]) -> None:  # noqa: ARG002 - as of all savable objects
@@ -250,9 +251,3 @@ def _distinct(column: Any) -> LabelArray:
     known = {value for value in _plain(column) if value is not None and value == value}
     distinct: LabelArray = np.unique(np.array(list(known)))
     return distinct
-
-
-def _with_column(X: Any, name: Any, codes: Any) -> Any:
-    X = X.copy()
-    X[name] = codes
-    return X

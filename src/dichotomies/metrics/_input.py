@@ -15,10 +15,7 @@ _SHOWN = 5
 
 
 def checked_matrix(y_proba: npt.ArrayLike, *, is_log: bool = False) -> FloatArray:
-    """Return probabilities as a matrix (n_rows, n_classes); 1-D scores become two columns.
-
-    Values are validated block by block when they are read (`dichotomies.metrics.RowFacts`).
-    """
+    """Return probabilities as a matrix (n_rows, n_classes); 1-D scores become two columns."""
     if namespace(y_proba) is not None and np.ndim(y_proba) == 2:  # read where it is, block by block
         on_device: FloatArray = y_proba  # type: ignore[assignment]
         return on_device
@@ -58,11 +55,7 @@ def check_proba(smallest: FloatArray, total: FloatArray, dtype: Any, first_row: 
 
 
 def column_labels(y_true: npt.ArrayLike, y_proba: npt.ArrayLike, labels: npt.ArrayLike | None) -> LabelArray:
-    """Return the labels of the columns of `y_proba`, or of the two classes for one score per row.
-
-    Without `labels`, they are the sorted labels in `y_true`; for scores of one event, 0 and 1 (or booleans)
-    are recognised even if only one of them occurs.
-    """
+    """Return the labels of the columns of `y_proba`, or of the two classes for one score per row."""
     is_score = np.ndim(y_proba) == 1
     n_columns = 2 if is_score else np.shape(y_proba)[1]
     columns = _default_labels(y_true, is_score) if labels is None else _labels_array(labels, "labels")

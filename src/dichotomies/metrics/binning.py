@@ -1,16 +1,20 @@
-"""Binning of scores by equal width or equal mass, and the sums that calibration errors are computed from."""
+"""Events of the calibration metrics, and their binning by equal width or equal mass."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+from dichotomies._common.validation import row_weights
 from dichotomies._kernels.row_facts import add_to_bins
+from dichotomies.metrics import _input
 from dichotomies.metrics._input import check_choice
-from dichotomies.metrics.facts import ScoredEvents
+from dichotomies.metrics.facts import RowFacts, ScoredEvents, probability_blocks
 
 STRATEGIES = ("uniform", "quantile")
 
@@ -72,11 +76,7 @@ def bin_sums(
 
 
 def equal_mass_edges(score: FloatArray, weight: FloatArray, n_bins: int) -> FloatArray:
-    """Return edges such that every bin has about the same weight.
-
-    An edge lies midway between the scores on its two sides. Equal scores are in the same bin, so some bins
-    may be empty.
-    """
+    """Return edges such that every bin has about the same weight."""
     edges = equal_width_edges(n_bins)
     order = np.argsort(score, kind="stable")
     ordered, mass = score[order], np.cumsum(weight[order])
@@ -111,10 +111,7 @@ def stacked(columns: Sequence[Bins]) -> Bins:
 
 
 class ClassBinsBuilder:
-    """Accumulator of equal-width bins of every class against the rest, block by block.
-
-    Rows may be divided into batches with separate bins, so that batches can be resampled.
-    """
+    """Accumulator of equal-width bins of every class against the rest, block by block."""
 
     def __init__(self, n_classes: int, n_bins: int, n_batches: int = 1) -> None:
         self._edges = equal_width_edges(n_bins)
@@ -136,3 +133,79 @@ class ClassBinsBuilder:
         """Return the bins so far, of shape (n_bins, n_classes), with each batch repeated `times` times."""
         times = np.ones(self._sums.shape[1]) if times is None else times
         return Bins(self._edges, *np.einsum("b,sbij->sij", times, self._sums))
+
+
+KINDS = ("top-label", "top-k", "class-wise")
+
+
+class EventQuery(NamedTuple):
+    """The arguments that all calibration metrics share: predictions, and the kind of event."""
+
+    y_true: npt.ArrayLike
+    y_proba: npt.ArrayLike
+    labels: npt.ArrayLike | None
+    sample_weight: npt.ArrayLike | None
+    kind: str | None
+    k: int
+
+    @property
+    def is_classwise(self) -> bool:
+        """True for metrics with one value per class."""
+        return self.kind == "class-wise"
+
+    def events(self) -> ScoredEvents:
+        """Return the events, for kinds with one event per row."""
+        self._check_kind()
+        if np.ndim(self.y_proba) == 1:
+            return self._binary_events()
+        return self._facts(self.k).events(self.k if self.kind == "top-k" else None)
+
+    def bins(self, n_bins: int, strategy: str) -> Bins:
+        """Return the binned events, with a column per class for "class-wise"."""
+        if not self.is_classwise:
+            return binned(self.events(), n_bins, strategy)
+        if strategy != "uniform":
+            return stacked([binned(events, n_bins, strategy) for events in self.class_events()])
+        matrix, codes, weight = self._checked_matrix()
+        builder = ClassBinsBuilder(matrix.shape[1], n_bins)
+        for rows, block in probability_blocks(matrix, is_log=False):
+            builder.add(block.proba, codes[rows], weight[rows])
+        return builder.bins()
+
+    def class_events(self) -> Iterator[ScoredEvents]:
+        """Yield, for every class, the events that a row is of that class."""
+        matrix, codes, weight = self._checked_matrix()
+        weighed = weight > 0
+        matrix, codes, weight = matrix[weighed], codes[weighed], weight[weighed]
+        for c in range(matrix.shape[1]):
+            score = np.minimum(np.asarray(matrix[:, c], dtype=np.float64), 1.0)
+            yield ScoredEvents(score, codes == c, weight)
+
+    def _binary_events(self) -> ScoredEvents:
+        score = _input.checked_scores(self.y_proba)
+        columns = _input.column_labels(self.y_true, score, self.labels)
+        happened = _input.class_codes(self.y_true, columns) == 1
+        _input.check_same_length(happened, score)
+        weight = row_weights(self.sample_weight, len(score))
+        weighed = weight > 0
+        return ScoredEvents(score[weighed], happened[weighed], weight[weighed])
+
+    def _checked_matrix(self) -> tuple[FloatArray, IntArray, FloatArray]:
+        self._check_kind()
+        facts = self._facts(1)  # also validates the rows, at no extra cost
+        return _input.checked_matrix(self.y_proba), facts.codes, facts.weight
+
+    def _facts(self, k: int) -> RowFacts:
+        return RowFacts.from_predictions(
+            self.y_true, self.y_proba, labels=self.labels, sample_weight=self.sample_weight, top_k=(k,)
+        )
+
+    def _check_kind(self) -> None:
+        _input.check_k(self.k)
+        if self.kind is None:
+            return
+        _input.check_choice("kind", self.kind, KINDS)
+        if np.ndim(self.y_proba) == 1:
+            raise ValueError(
+                f"y_proba has one score per row, of one event; kind={self.kind!r} needs a column per class."
+            )

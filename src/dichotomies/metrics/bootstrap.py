@@ -122,10 +122,7 @@ def resampled_weights(
 def random_batches(
     weight: FloatArray, groups: npt.ArrayLike | None, n_batches: int, random_state: int
 ) -> tuple[IntArray, int]:
-    """Assign rows, or whole groups, to batches at random; return the batch of each row and their number.
-
-    There are at most as many batches as rows or groups, so none is empty.
-    """
+    """Assign rows, or whole groups, to batches at random; return the batch of each row and their number."""
     weighed = np.flatnonzero(weight > 0)
     unit_of_row, n_units = _units(groups, weighed, len(weight))
     n_batches = min(n_batches, n_units)

@@ -7,9 +7,8 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from dichotomies._common.typing import FloatArray
-from dichotomies.metrics._events import EventQuery
 from dichotomies.metrics._input import check_choice
-from dichotomies.metrics.binning import Bins
+from dichotomies.metrics.binning import Bins, EventQuery
 
 NORMS = ("l1", "l2")
 

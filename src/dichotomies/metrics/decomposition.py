@@ -10,9 +10,8 @@ from scipy.special import xlogy
 
 from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.isotonic import pool_ties, pool_violators
-from dichotomies.metrics._events import EventQuery
 from dichotomies.metrics._input import check_choice
-from dichotomies.metrics.binning import binned
+from dichotomies.metrics.binning import EventQuery, binned
 from dichotomies.metrics.facts import RowFacts, ScoredEvents
 
 LOSSES = ("nll", "brier")

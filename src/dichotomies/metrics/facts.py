@@ -11,20 +11,16 @@ import numpy.typing as npt
 
 from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-from dichotomies._common.validation import namespace, row_weights, to_host
+from dichotomies._common.validation import row_weights, to_host
 from dichotomies._kernels.row_facts import reduce_rows
 from dichotomies.metrics import _input
-from dichotomies.metrics._device import device_facts
 
 #: Bytes of probabilities reduced at a time, small enough for a core's cache.
 _BLOCK_BYTES = 512 * 2**10
 
 
 class ScoredEvents(NamedTuple):
-    """Probabilities of binary events, their outcomes and weights.
-
-    Optionally with the log-probability that the event does not occur, for scores that round to 1.
-    """
+    """Probabilities of binary events, their outcomes and weights."""
 
     score: FloatArray
     happened: BoolArray
@@ -114,9 +110,6 @@ class RowFacts:
         _input.check_same_length(codes, matrix)
         weight = row_weights(sample_weight, len(codes))
         wanted = _input.checked_top_k(top_k)
-        if (xp := namespace(matrix)) is not None:
-            facts = device_facts(matrix, codes, wanted, xp, is_log=is_log)
-            return cls(codes=codes, weight=weight, top_k=wanted, **facts)
         parts = [
             reduced_block(block, codes[rows], weight[rows], wanted, first_row=rows.start)
             for rows, block in probability_blocks(matrix, is_log=is_log)

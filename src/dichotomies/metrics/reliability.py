@@ -9,9 +9,8 @@ import numpy.typing as npt
 from scipy.special import betaincinv, ndtri
 
 from dichotomies._common.typing import FloatArray
-from dichotomies.metrics._events import EventQuery
 from dichotomies.metrics._input import check_choice
-from dichotomies.metrics.binning import Bins
+from dichotomies.metrics.binning import Bins, EventQuery
 
 INTERVALS = ("wilson", "clopper-pearson")
 

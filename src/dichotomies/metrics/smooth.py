@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dichotomies._common.typing import FloatArray
-from dichotomies.metrics._events import EventQuery
-from dichotomies.metrics.binning import sums_by_index
+from dichotomies.metrics.binning import EventQuery, sums_by_index
 from dichotomies.metrics.facts import ScoredEvents
 
 # The discretisation of the authors' package `relplot`, so that the values agree.

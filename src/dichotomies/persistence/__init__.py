@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from dichotomies.persistence.catalogue import CATALOGUE, Estimator, Parameters, savable
-from dichotomies.persistence.errors import ModelFileError
+from dichotomies.persistence.checks import ModelFileError
 
 if TYPE_CHECKING:
     from dichotomies.persistence.save_load import load, save

@@ -11,8 +11,7 @@ from dataclasses import fields, is_dataclass
 from inspect import signature
 from typing import Any, Protocol, TypeVar
 
-from dichotomies.persistence.checks import declares
-from dichotomies.persistence.errors import ModelFileError
+from dichotomies.persistence.checks import ModelFileError, declares
 
 C = TypeVar("C", bound=type)
 

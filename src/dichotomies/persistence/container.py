@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dichotomies._common.atomic_files import replaced_when_done
-from dichotomies.persistence.errors import ModelFileError, extra
+from dichotomies.persistence.checks import ModelFileError, extra
 
 if TYPE_CHECKING:
     import os

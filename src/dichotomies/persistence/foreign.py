@@ -15,8 +15,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from dichotomies.persistence.catalogue import Parameters, savable
-from dichotomies.persistence.checks import expect
-from dichotomies.persistence.errors import ModelFileError, extra
+from dichotomies.persistence.checks import ModelFileError, expect, extra
 
 #: Modules of estimators that predict in native code, which arrays that do not fit together can crash.
 _NATIVE = ("sklearn.svm.", "sklearn.tree.", "sklearn.ensemble.", "sklearn.neighbors.")

@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from dichotomies.persistence import container
 from dichotomies.persistence.catalogue import CATALOGUE
-from dichotomies.persistence.checks import expect
+from dichotomies.persistence.checks import InconsistentModelError, MissingExtraError, ModelFileError, expect
 from dichotomies.persistence.codec import Decoder, Encoder
-from dichotomies.persistence.errors import InconsistentModelError, MissingExtraError, ModelFileError
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from dichotomies._common.typing import Matrix
 from dichotomies.diagnostics import DiagnosticTable
-from dichotomies.diagnostics.classes import ClassCalibration, class_calibration, from_predictions
-from dichotomies.diagnostics.probabilities import Predictions
+from dichotomies.diagnostics.reliability import ClassCalibration, class_calibration, of_evaluation
+from dichotomies.metrics import Evaluation
 from dichotomies.plots import style
-from dichotomies.plots.small_axes import scaled_text
+from dichotomies.plots.style import scaled_text
 
 _LABEL_LENGTH = 28
 
@@ -105,7 +105,8 @@ class ClassCalibrationDisplay:
         top, sample_weight, ax
             As of `from_estimator`.
         """
-        return cls(from_predictions(Predictions.given(y, proba, labels, sample_weight))).plot(ax, top=top)
+        evaluation = Evaluation.from_predictions(y, proba, labels=labels, sample_weight=sample_weight)
+        return cls(of_evaluation(evaluation)).plot(ax, top=top)
 
     def plot(self, ax: Any = None, *, top: int = 20) -> ClassCalibrationDisplay:
         """Draw a line for each of the `top` worst classes, the worst first.

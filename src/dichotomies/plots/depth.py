@@ -13,7 +13,7 @@ from dichotomies.diagnostics.depth import CutStage, DepthCuts, depth_cuts
 from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
 from dichotomies.metrics._input import check_choice
 from dichotomies.plots import style
-from dichotomies.plots.small_axes import scaled_text
+from dichotomies.plots.style import scaled_text
 
 READINGS = ("top_label", "pooled")
 

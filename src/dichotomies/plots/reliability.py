@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dichotomies._common.typing import Matrix
-from dichotomies.diagnostics.probabilities import Predictions
-from dichotomies.diagnostics.reliability import Reliability, reliability
+from dichotomies.diagnostics.reliability import Reliability, evaluated, reliability
+from dichotomies.metrics import Evaluation
 from dichotomies.plots import style
-from dichotomies.plots.small_axes import scaled_text
+from dichotomies.plots.style import scaled_text
 
 
 class ReliabilityDisplay:
@@ -99,10 +99,8 @@ class ReliabilityDisplay:
         models = (
             estimator if isinstance(estimator, Mapping) else {name or type(estimator).__name__: estimator}
         )
-        predictions = {
-            key: Predictions.of_estimator(model, X, y, sample_weight) for key, model in models.items()
-        }
-        return cls._from(predictions, pos_label, n_bins).plot(ax)
+        found = {key: evaluated(model, X, y, n_bins, sample_weight) for key, model in models.items()}
+        return cls._from(found, pos_label).plot(ax)
 
     @classmethod
     def from_predictions(
@@ -131,18 +129,17 @@ class ReliabilityDisplay:
             As of `from_estimator`.
         """
         given = proba if isinstance(proba, Mapping) else {name: proba}
-        predictions = {key: Predictions.given(y, each, labels, sample_weight) for key, each in given.items()}
-        if pos_label is None and predictions and all(np.ndim(each) == 1 for each in given.values()):
-            pos_label = next(iter(predictions.values())).classes[1].item()
-        return cls._from(predictions, pos_label, n_bins).plot(ax)
+        settings: Any = {"labels": labels, "sample_weight": sample_weight, "n_bins": n_bins}
+        found = {key: Evaluation.from_predictions(y, each, **settings) for key, each in given.items()}
+        if pos_label is None and found and all(np.ndim(each) == 1 for each in given.values()):
+            pos_label = next(iter(found.values())).labels[1].item()
+        return cls._from(found, pos_label).plot(ax)
 
     @classmethod
-    def _from(cls, predictions: Mapping[str, Predictions], pos_label: Any, n_bins: int) -> ReliabilityDisplay:
-        if not predictions:
+    def _from(cls, evaluations: Mapping[str, Evaluation], pos_label: Any) -> ReliabilityDisplay:
+        if not evaluations:
             raise ValueError("There is no model to draw: the mapping of names to models is empty.")
-        curves = {
-            name: reliability(each, pos_label=pos_label, n_bins=n_bins) for name, each in predictions.items()
-        }
+        curves = {name: reliability(each, pos_label) for name, each in evaluations.items()}
         if pos_label is None:
             return cls(curves)
         named = style.plain(pos_label)

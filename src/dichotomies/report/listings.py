@@ -1,4 +1,4 @@
-"""Lists of the report: poorly calibrated classes, confused pairs, confident mistakes; all cells are text."""
+"""Lists and tables of the report: classes, confused pairs, mistakes, accepted answers; all cells are text."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 from scipy.special import betainc
 
 from dichotomies._common.typing import BoolArray, FloatArray
-from dichotomies.diagnostics.classes import ClassCalibration
+from dichotomies.diagnostics.reliability import ClassCalibration
+from dichotomies.report.data import numbers
 from dichotomies.report.measurements import Measurements
+from dichotomies.report.summary import interval
 from dichotomies.report.words import count, example_text, name_of, percent, percents, plural
 
 _LINES = 20
@@ -61,10 +63,7 @@ def _beyond_chance(measured: Measurements) -> BoolArray:
 
 
 def _binomial_p(found: ClassCalibration) -> FloatArray:
-    """Probability of as many right predictions or fewer, or of as many or more, whichever is less, doubled.
-
-    Computed for the mean confidence; confidences that differ between rows make extremes rarer still.
-    """
+    """Two-sided probability of as many right predictions, were the mean confidence that of each."""
     n, p = found.answered, np.nan_to_num(found.confidence)
     right = n * np.nan_to_num(found.precision)
     as_many = np.where(right > 0, betainc(np.maximum(right, 1e-9), n - right + 1, p), 1.0)
@@ -133,3 +132,49 @@ def _mistake(measured: Measurements, row: int, examples: Sequence[Any] | None) -
 
 def _leaf_of_label(measured: Measurements) -> dict[Any, int]:
     return {label: position for position, label in enumerate(measured.tree.leaf_labels.tolist())}
+
+
+#: Confidences of the table.
+_SHOWN = np.array([0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99])
+#: Confidences of the slider and the curve.
+_STEPS = np.arange(101) / 100
+
+
+def accepted(measured: Measurements, least: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the weight of the rows whose confidence is `least` or more, and of the wrong ones among them."""
+    facts = measured.facts
+    order = np.argsort(facts.confidence)
+    weight = facts.weight[order]
+    wrong = np.where(facts.rank[order] > 0, weight, 0.0)
+    first = np.searchsorted(facts.confidence[order], least)
+    return _from(weight, first), _from(wrong, first)
+
+
+def _from(weight: FloatArray, first: Any) -> FloatArray:
+    total = np.append(np.cumsum(weight[::-1])[::-1], 0.0)
+    found: FloatArray = total[first]
+    return found
+
+
+def acceptance_rows(measured: Measurements) -> list[dict[str, str]]:
+    """Return the table of some confidences."""
+    rows = []
+    for least, n, wrong in zip(_SHOWN.tolist(), *map(list, accepted(measured, _SHOWN)), strict=True):
+        lower, upper = interval(wrong, n) if n else (0.0, 1.0)
+        rows.append(
+            {
+                "least": percent(least) if least else "all answers",
+                "answered": percent(n / measured.n_rows, 1),
+                "rows": count(n),
+                "wrong": count(wrong),
+                "share": percent(wrong / n, 1) if n else "–",
+                "interval": percents(lower, upper, 1) if n else "–",
+            }
+        )
+    return rows
+
+
+def acceptance_data(measured: Measurements) -> dict[str, Any]:
+    """Return the curve for the script: answered and wrong rows at every hundredth of confidence."""
+    answered, wrong = accepted(measured, _STEPS)
+    return {"rows": measured.n_rows, "answered": numbers(answered), "wrong": numbers(wrong)}

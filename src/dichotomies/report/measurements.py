@@ -8,46 +8,81 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dichotomies._common.typing import FloatArray, Matrix
+from dichotomies._common.typing import FloatArray, LabelArray, Matrix
 from dichotomies.diagnostics import (
     ClassCalibration,
     ConfusedPairs,
     DepthCuts,
     Ledger,
-    class_calibration,
     confused_pairs,
     depth_cuts,
     ledger,
 )
+from dichotomies.diagnostics.evaluated_model import tree_classifier
+from dichotomies.diagnostics.reliability import of_evaluation
 from dichotomies.metrics import Evaluation, RowFacts, evaluate
 from dichotomies.metrics.binning import sums_by_index
-from dichotomies.report.answers import Answers, measure_answers
+from dichotomies.report.words import percent
 from dichotomies.tree import ClassTree
+
+_CONFIDENCES, _COVERAGES = (0.5, 0.8, 0.9, 0.95), (0.8, 0.9, 0.95)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers of one kind for all rows."""
+
+    asked: str
+    is_single: float
+    size: float
+    depth: float
+    is_right: float
+
+
+def measure_answers(clf: Any, X: Matrix, y: LabelArray, weight: FloatArray) -> list[Answers]:
+    """Answer by confidence and, if sets are calibrated, by coverage."""
+    clf, X = tree_classifier(clf, X)
+    found = []
+    for confidence in _CONFIDENCES:
+        nodes = clf.predict_node(X, confidence)
+        asked = f"confidence {percent(confidence)}"
+        found.append(_summed(asked, weight, nodes.size, nodes.depth, nodes.holds(y)))
+    for coverage in _COVERAGES if hasattr(clf, "conformal_") else ():
+        sets = clf.predict_set(X, coverage)
+        size = np.array([len(labels) for labels in sets])
+        held = np.array([label in labels for label, labels in zip(y, sets, strict=True)])
+        found.append(_summed(f"sets, coverage {percent(coverage)}", weight, size, np.nan * size, held))
+    return found
+
+
+def _summed(asked: str, weight: FloatArray, size: Any, depth: Any, held: Any) -> Answers:
+    """Means over the rows."""
+    single, mean_size, mean_depth, right = (
+        float(np.average(each, weights=weight)) for each in (size == 1, size, depth, held)
+    )
+    return Answers(asked, single, mean_size, mean_depth, right)
+
+
+def answer_rows(answers: list[Answers]) -> list[dict[str, str]]:
+    """Cells of the report's table."""
+    return [
+        {
+            "asked": each.asked,
+            "single": percent(each.is_single),
+            "size": f"{each.size:.1f}",
+            "depth": "–" if np.isnan(each.depth) else f"{each.depth:.1f}",
+            "right": percent(each.is_right),
+        }
+        for each in answers
+    ]
+
 
 _PAIRS = 20
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """A classifier and its measurements on some rows.
-
-    Attributes
-    ----------
-    clf : fitted classifier
-        The nested dichotomy, or a pipeline that ends in one.
-    evaluation : Evaluation
-        Metrics of the final probabilities, with intervals and per-row quantities.
-    book : Ledger
-        NLL by node.
-    cuts : DepthCuts
-        Reliability of the tree cut at each depth.
-    classes : ClassCalibration
-        Calibration class by class.
-    pairs : ConfusedPairs
-        The most confused pairs.
-    answers : list of Answers
-        Answers as deep as the evidence, for several confidences and coverages.
-    """
+    """A classifier and its measurements on some rows."""
 
     clf: Any
     evaluation: Evaluation
@@ -91,7 +126,7 @@ def measure(clf: Any, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike 
         evaluation=evaluation,
         book=book,
         cuts=depth_cuts(clf, X, y, sample_weight=sample_weight),
-        classes=class_calibration(clf, X, y, sample_weight=sample_weight),
+        classes=of_evaluation(evaluation),
         pairs=confused_pairs(clf, X, y, _PAIRS, by="errors", sample_weight=sample_weight),
         answers=measure_answers(clf, X, book.tree.classes[evaluation.facts.codes], evaluation.facts.weight),
     )

@@ -1,23 +1,113 @@
-"""Creation of a report: measure, collect the content of the page, render."""
+"""Creation of a report: measure, collect the content of the page and the model card, render."""
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy.typing as npt
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples
 
 from dichotomies._common.typing import Matrix
 from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
-from dichotomies.report import card, data, listings, summary
-from dichotomies.report.acceptance import acceptance_data, acceptance_rows
-from dichotomies.report.answers import answer_rows
-from dichotomies.report.measurements import Measurements, measure
+from dichotomies.report import data, listings, summary
+from dichotomies.report.listings import acceptance_data, acceptance_rows
+from dichotomies.report.measurements import Measurements, answer_rows, measure
 from dichotomies.report.page import Report, page_of, require_jinja2
-from dichotomies.report.words import name_of, plural
+from dichotomies.report.words import count, name_of, plural
+
+_PACKAGES = ("dichotomies", "numpy", "scipy", "scikit-learn")
+
+
+def model_facts(measured: Measurements) -> list[tuple[str, str]]:
+    """Return names and values, in display order."""
+    clf = fitted_dichotomy(measured.clf)
+    tree, evaluation = measured.tree, measured.evaluation
+    intervals = (
+        f"{evaluation.confidence_level:.0%}: Wilson for accuracies, bootstrap over rows "
+        f"({evaluation.n_resamples} resamples) for the rest"
+    )
+    lines = [
+        ("Model", _steps(measured.clf)),
+        ("Classes", f"{tree.n_classes:,}"),
+        ("Evaluated on", _rows(measured)),
+        ("Features", f"{clf.n_features_in_:,}"),
+        (
+            "Tree",
+            f"{_text(clf.structure)}; {tree.mean_depth:.1f} decisions on average, {tree.max_depth} at most",
+        ),
+        *_pool(clf),
+        ("Estimator at each node", _text(clf.base_estimator)),
+        ("Training", clf.learner_),
+        ("Internal calibration", clf.calibration_.internal),
+        ("External calibration", _external(clf)),
+        *([("Choice of calibration", str(clf.calibration_))] if clf.calibration_.nll else []),
+        ("Intervals", intervals),
+        ("Software", ", ".join([f"Python {platform.python_version()}", *_versions()])),
+    ]
+    return [(name, name_of(value)) for name, value in lines]
+
+
+def parameters(measured: Measurements) -> list[tuple[str, str]]:
+    """Return the parameters of the classifier."""
+    given = fitted_dichotomy(measured.clf).get_params(deep=False)
+    return [(name, name_of(_text(value))) for name, value in sorted(given.items())]
+
+
+def _steps(clf: Any) -> str:
+    parts = [step for _, step in clf.steps] if isinstance(clf, Pipeline) else [clf]
+    return " after ".join(type(part).__name__ for part in reversed(parts))
+
+
+def _rows(measured: Measurements) -> str:
+    rows = plural(len(measured.facts), "row", "rows")
+    return (
+        rows
+        if measured.n_rows == len(measured.facts)
+        else f"{rows}, of total weight {count(measured.n_rows)}"
+    )
+
+
+def _pool(clf: Any) -> list[tuple[str, str]]:
+    """Return the entries for an ensemble: the tree shown, and the pooling."""
+    if not hasattr(clf, "trees_"):
+        return []
+    n_trees = len(clf.trees_)
+    return [
+        (
+            "Trees",
+            f"{n_trees}, their probabilities pooled ({clf.pooling_} mean); the tree shown is the first one, "
+            "along which the pooled probabilities are decomposed",
+        ),
+        ("Calibration of each tree", _text(clf.member_calibration)),
+    ]
+
+
+def _external(clf: Any) -> str:
+    if clf.calibration_.external != "none" and clf.external_calibrator_ is None:
+        return f"none: no row could be held out for {clf.calibration_.external}"
+    return str(clf.calibration_.external)
+
+
+def _text(value: Any) -> str:
+    """Return a parameter as text on one line."""
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else " ".join(repr(value).split())
+
+
+def _versions() -> list[str]:
+    found = []
+    for package in _PACKAGES:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:  # imported from the source tree, not installed
+            continue
+    return found
 
 
 def make(
@@ -76,16 +166,7 @@ def _one_per_row(examples: Any, n_rows: int) -> list[Any]:
 
 
 def content_of(measured: Measurements, examples: Sequence[Any] | None, created: str) -> dict[str, Any]:
-    """Return everything that the template and the scripts show.
-
-    Parameters
-    ----------
-    measured : Measurements
-    examples : sequence, optional
-        Name of each row.
-    created : str
-        Date in the footer; omitted if empty.
-    """
+    """Return everything that the template and the scripts show."""
     bands = summary.bands(measured)
     names = measured.tree.leaf_labels.tolist()
     return {
@@ -104,8 +185,8 @@ def content_of(measured: Measurements, examples: Sequence[Any] | None, created: 
         "pairs": listings.confused(measured),
         "mistakes": listings.mistakes(measured, examples),
         "has_examples": examples is not None,
-        "facts": card.facts(measured),
-        "parameters": card.parameters(measured),
+        "facts": model_facts(measured),
+        "parameters": parameters(measured),
         "n_depths": len(measured.cuts.depths),
         "version": _version(),
         "created": created,

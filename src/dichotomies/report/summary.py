@@ -180,11 +180,7 @@ def ledger_text(measured: Measurements) -> str:
 
 
 def tiles(measured: Measurements) -> list[dict[str, Any]]:
-    """Return the headline numbers with their intervals.
-
-    Intervals of accuracies are Wilson's: if all rows are right, they are in all resamples, and a bootstrap
-    interval would have width 0.
-    """
+    """Return the headline numbers with their intervals."""
     intervals, k = measured.evaluation.intervals, measured.tree.n_classes
     shares = [
         ("accuracy", "Accuracy", "rows whose most probable class is the true one"),

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dichotomies.tables.base import TableFile
 from dichotomies.tables.errors import TableFileError, pyarrow
 from dichotomies.tables.model import TableModel
-from dichotomies.tables.table import Columns
+from dichotomies.tables.table import Columns, TableFile
 
 #: Rows of a batch, and rows from which it is found out how columns become features.
 _BATCH_ROWS, _FIRST_ROWS = 65_536, 100_000

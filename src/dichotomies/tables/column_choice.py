@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from dichotomies._common.suggestions import did_you_mean
+from dichotomies._common.registry import did_you_mean
+from dichotomies._common.typing import FloatArray, LabelArray
 from dichotomies.tables.errors import TableFileError, listing, pyarrow
-from dichotomies.tables.table import MISSING, Table, text_or_integer
-
-if TYPE_CHECKING:
-    from dichotomies._common.typing import FloatArray, LabelArray
-    from dichotomies.tables.base import TableFile
-    from dichotomies.tables.table import Columns
+from dichotomies.tables.table import MISSING, Columns, Table, TableFile, text_or_integer
 
 
 @dataclass(frozen=True)

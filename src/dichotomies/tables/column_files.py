@@ -5,22 +5,16 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from dichotomies.tables.base import TableFile
 from dichotomies.tables.column_choice import chosen
 from dichotomies.tables.column_roles import with_roles
-from dichotomies.tables.dialect import as_utf8
+from dichotomies.tables.dialect import Dialect, as_utf8
 from dichotomies.tables.errors import TableFileError, listing, pyarrow, readable
-from dichotomies.tables.table import MISSING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dichotomies.tables.dialect import Dialect
-    from dichotomies.tables.table import Columns, Table
+from dichotomies.tables.table import MISSING, Columns, Table, TableFile
 
 #: Bytes of a CSV file read at a time, unless a line may be longer.
 _BLOCK_BYTES = 4 * 2**20

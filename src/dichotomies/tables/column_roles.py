@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dichotomies.tables.column_choice import check_roles
 from dichotomies.tables.dates import date_formats
 from dichotomies.tables.errors import TableFileError, listing, pyarrow
-from dichotomies.tables.table import MISSING
+from dichotomies.tables.table import MISSING, Columns
 
 if TYPE_CHECKING:
     from dichotomies.tables.column_files import ColumnFile
-    from dichotomies.tables.table import Columns
 
 #: Names that row numbers have, in files written by other programs.
 _ROW_NUMBERS = {"", "index", "id", "row", "rownames", "row_id", "unnamed: 0", "__index_level_0__"}

@@ -116,10 +116,7 @@ def _delimiter_of(text: str, default: str) -> str:
 
 
 def _decimal_of(text: str, delimiter: str) -> str:
-    """Return a comma if numbers are written with one, and none with a point.
-
-    Between commas, numbers such as "1,234" are not taken for fractions: they may be thousands.
-    """
+    """Return a comma if numbers are written with one, and none with a point."""
     cells = [cell for row in _rows(text, delimiter)[1:] for cell in row]
     if any(_WITH_POINT.fullmatch(cell) for cell in cells):
         return "."

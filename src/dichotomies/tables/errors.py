@@ -40,6 +40,8 @@ def readable(path: Path, kind: str) -> Iterator[None]:
         raise TableFileError(f"{path} is a folder; give a file.") from None
     except PermissionError:
         raise TableFileError(f"{path} may not be read by this user.") from None
+    except MemoryError as error:
+        raise TableFileError(f"{path} needs more memory than there is ({_first_line(error)}).") from error
     except _DAMAGE as error:
         raise TableFileError(f"{path} is damaged or not a {kind} file ({_first_line(error)}).") from error
     except (ValueError, OSError) as error:  # pyarrow's errors are of these kinds

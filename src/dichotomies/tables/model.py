@@ -16,12 +16,10 @@ from sklearn.utils import get_tags
 from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies.persistence import savable, save
 from dichotomies.persistence.checks import Each, Optional, Part, Size, Such, expect
-from dichotomies.tables.categories import CategoryFeatures
 from dichotomies.tables.dates import DateFeatures
+from dichotomies.tables.encoders import CategoryFeatures, NumberFeatures, TextFeatures
 from dichotomies.tables.errors import TableFileError
-from dichotomies.tables.numbers import NumberFeatures
 from dichotomies.tables.table import Columns, Table
-from dichotomies.tables.text import TextFeatures
 
 Encoder = TextFeatures | CategoryFeatures | DateFeatures
 ENCODERS = (TextFeatures, CategoryFeatures, DateFeatures)

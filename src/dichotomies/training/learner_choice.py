@@ -7,7 +7,6 @@ depends on clocks, so that the same rows give the same choice.
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -64,15 +63,12 @@ class LearnerChoice:
         Out-of-fold NLL of every candidate, in the order in which they were tried.
     n_rows : int
         Number of rows they were tried on.
-    seconds : float
-        Time that the trial of the chosen one took, for estimates of progress.
     """
 
     estimator: Any
     learner: Learner
     nll: dict[str, float]
     n_rows: int
-    seconds: float = 0.0
 
     def __str__(self) -> str:
         if not self.nll:
@@ -101,7 +97,7 @@ def choose_learner(plan: Plan, rows: Rows) -> LearnerChoice:
     for estimator in _others(rows):
         if trial.nll(estimator) < (1 - gain) * trial.nll(best):
             best = estimator
-    return LearnerChoice(best, choose(best), trial.found, n_rows, trial.seconds[named(best)])
+    return LearnerChoice(best, choose(best), trial.found, n_rows)
 
 
 def _best_logistic(trial: _Trial) -> Any:
@@ -154,12 +150,11 @@ def boosted_trees() -> HistGradientBoostClassifier:
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """Rows and a tree that candidates are tried on, the NLLs found, and the time that took."""
+    """Rows and a tree that candidates are tried on, and the NLLs found."""
 
     plan: Plan
     task: NodeTask
     found: dict[str, float]
-    seconds: dict[str, float]
 
     @classmethod
     def on(cls, plan: Plan, rows: Rows) -> _Trial:
@@ -168,18 +163,16 @@ class _Trial:
         whole = rows.n_classes >= _MANY_CLASSES
         sample = only_present(sample_in_folds(rows, most, JUDGING_FOLDS, rng, whole_classes=whole))
         tree = STRUCTURES.create("2-means").grow_from(GrowingTask(sample), rng)
-        return cls(plan, NodeTask(sample, tree), {}, {})
+        return cls(plan, NodeTask(sample, tree), {})
 
     def nll(self, estimator: Any) -> float:
         """Mean out-of-fold NLL, as it will be after calibration."""
         name = named(estimator)
         if name not in self.found:
-            begun = time.monotonic()
             with warnings.catch_warnings():  # of candidates; the one chosen is trained again
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 plan = replace(self.plan, learner=choose(estimator))
                 self.found[name] = calibrated_nll(plan, self.task, TemperatureScaling())
-            self.seconds[name] = time.monotonic() - begun
         return self.found[name]
 
 

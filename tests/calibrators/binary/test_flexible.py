@@ -21,8 +21,7 @@ from dichotomies.calibrators.binary import (
     SmoothIsotonic,
     segment_nll,
 )
-from dichotomies.persistence.checks import check
-from dichotomies.persistence.errors import InconsistentModelError
+from dichotomies.persistence.checks import InconsistentModelError, check
 from tests.calibrators.binary.examples import drawn, join
 
 
