@@ -124,7 +124,7 @@ class DichotomyEstimator(
             say(described)
         notes: list[str] = []
         context.stage(GROWING)
-        forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng, notes)
+        forest = grow(plan, rows, LearnerJudge(plan, node_rows, context), context.rng, notes)
         self.structure_ = "; ".join(notes) or None
         if context.verbose and self.structure_:
             say(self.structure_)

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from dichotomies._common.shipping import optional
+from dichotomies._common.cluster import optional
 
 
 def blocks(estimator: Any, method: str, X: Any) -> Any:

@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.chunks import LIMIT, n_bytes
-from dichotomies._common.parallel import ONE_BLAS_THREAD, Context, shipping_once
+from dichotomies._common.parallel import ONE_BLAS_THREAD, Context
 from dichotomies._common.progress import SHOWS_ANSWERS
 from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies._common.validation import (
@@ -97,7 +97,7 @@ class Fitting(TreeParameters):
         before, limit = self.__dict__.copy(), LIMIT.set(None)
         try:
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
-            with ONE_BLAS_THREAD, training(), shipping_once():
+            with ONE_BLAS_THREAD, training():
                 yield
         except BaseException as error:
             self.__dict__ = before
@@ -278,7 +278,7 @@ def computed(*values: Any) -> tuple[Any, ...]:
     """Return Dask collections as the arrays or data frames that they stand for, other values as they are."""
     if not any(map(is_dask, values)):
         return values
-    from dichotomies._common.shipping import optional
+    from dichotomies._common.cluster import optional
 
     return tuple(optional("dask").compute(*values))
 

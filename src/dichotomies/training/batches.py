@@ -196,7 +196,7 @@ class SpilledTraining:
         """Grow the trees on a sample of the rows, with the exact sums of the classes."""
         sample = self._rows(self.spilled.rows, np.arange(len(held)), held, self.most_values)
         rows = with_totals(sample, self.counts)
-        return grow(self.plan, rows, LearnerJudge(self.plan, rows), self.context.rng)
+        return grow(self.plan, rows, LearnerJudge(self.plan, rows, self.context), self.context.rng)
 
     def _tasks(self, forest: Forest, t: int) -> Iterator[tuple[ClassTree, IntArray, IntArray, IntArray]]:
         """Nodes of a tree to train together, with the place of each among all and the classes they need.

@@ -105,7 +105,7 @@ def learn_batches(
         raise ValueError("There is no batch of rows.")
     counts.check_classes()
     rows = kept.rows(classes, statistics.n_features)
-    forest = grow(plan, with_totals(rows, counts), LearnerJudge(plan, rows), context.rng)
+    forest = grow(plan, with_totals(rows, counts), LearnerJudge(plan, rows, context), context.rng)
     trained = _trained(plan, forest, rows, kept, statistics, context)
     if len(kept) == kept.n_seen or not _calibrates_on_one_fold(plan) or trained.model.external is None:
         return trained, statistics
@@ -225,7 +225,7 @@ def _in_folds(plan: Plan, before: Learned | None, new: Rows, context: Context) -
 
 def _forest(plan: Plan, before: Learned | None, rows: Rows, context: Context) -> Forest:
     if before is None:
-        return grow(plan, rows, LearnerJudge(plan, rows), context.rng)
+        return grow(plan, rows, LearnerJudge(plan, rows, context), context.rng)
     if rows.n_classes == before.model.n_classes:
         return before.model.forest
     return Forest.of(placed(before.model, rows))
