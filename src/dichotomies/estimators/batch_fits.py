@@ -19,6 +19,7 @@ from dichotomies._common.parallel import Context
 from dichotomies._common.progress import say
 from dichotomies._common.validation import is_text
 from dichotomies.estimators.fitting import Fitting
+from dichotomies.learners import KeepsStatistics
 from dichotomies.rows import Rows
 from dichotomies.training.plan import Plan
 from dichotomies.training.train import Trained
@@ -65,7 +66,6 @@ class BatchFits(Fitting):
         self
         """
         from dichotomies.training.batches import planned, rows_in_memory
-        from dichotomies.training.partial_fitting import is_naive_bayes
 
         with self._whole():
             make_batches = Source(make_batches)
@@ -84,7 +84,7 @@ class BatchFits(Fitting):
             rows = self._validated_batch(X, first[1], first[2] if len(first) == 3 else None, reset=True)
             max_memory, context = plan.max_memory or _MEMORY, self._context()
             plan = replace(planned(plan), max_memory=None)
-            if is_naive_bayes(plan):
+            if isinstance(plan.learner, KeepsStatistics):
                 most = rows_in_memory(max_memory, rows)
                 trained, n_rows = self._fit_statistics(plan, make_batches, max_memory, most, spill, context)
             else:

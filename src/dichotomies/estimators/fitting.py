@@ -36,8 +36,8 @@ from dichotomies._common.validation import (
 from dichotomies._kernels.compile import training
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
-from dichotomies.learners import GenericLearner, input_dtypes
-from dichotomies.learners.frames import FrameCategories, FrameColumns, InFrame
+from dichotomies.learners import TakesFrames, input_dtypes
+from dichotomies.learners.frames import FrameCategories, FrameColumns
 from dichotomies.rows import Rows
 from dichotomies.training.drift import Drift
 from dichotomies.training.external import Calibration
@@ -142,15 +142,17 @@ class Fitting(TreeParameters):
         if hasattr(self, "categories_"):
             base = _told_of(self.categories_, base)
         plan = Plan.of(self, base)
-        return _in_frame(plan, self.frame_columns_) if hasattr(self, "frame_columns_") else plan
+        if isinstance(plan.learner, TakesFrames) and hasattr(self, "frame_columns_"):
+            return replace(plan, learner=plan.learner.in_frame(self.frame_columns_))
+        return plan
 
     def _with_frame(self, plan: Plan, X: Any) -> tuple[Plan, Any]:
         """Give clones the categories of a data frame as the user gave them, and the trees their positions."""
         self.__dict__.pop("frame_columns_", None)
-        if not isinstance(plan.learner, GenericLearner) or (columns := FrameColumns.of(X)) is None:
+        if not isinstance(plan.learner, TakesFrames) or (columns := FrameColumns.of(X)) is None:
             return plan, X
         self.frame_columns_ = columns
-        return _in_frame(plan, columns), columns.numbers(X)
+        return replace(plan, learner=plan.learner.in_frame(columns)), columns.numbers(X)
 
     def _for_frame(self, X: Any) -> Any:
         """The base learner, with the categorical columns of a data frame as a parameter if it has one."""
@@ -300,13 +302,3 @@ def by_block(method: Method) -> Method:
 def _told_of(categories: FrameCategories, base: Any) -> Any:
     """A base learner with the positions of the categorical columns."""
     return clone(base).set_params(categorical_features=categories.positions.tolist())
-
-
-def _in_frame(plan: Plan, columns: FrameColumns) -> Plan:
-    """The plan for clones that get a data frame with the categories as the user gave them."""
-    clones = plan.learner
-    assert isinstance(clones, GenericLearner)
-    learner = GenericLearner(
-        InFrame(clones.estimator, columns), calibrated=clones.calibrated, reason=clones.reason
-    )
-    return replace(plan, learner=learner)

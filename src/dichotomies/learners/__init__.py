@@ -3,13 +3,16 @@
 from dichotomies.learners.base import (
     LEARNERS,
     CrossFitted,
+    KeepsStatistics,
     Learner,
     NodeScorer,
     Scorer,
+    TakesFrames,
     Unsupported,
     Wanted,
     choose,
     input_dtypes,
+    statistics_of,
     takes_weight,
 )
 from dichotomies.learners.generic import GenericLearner, GenericScorer
@@ -19,13 +22,16 @@ __all__ = [
     "CrossFitted",
     "GenericLearner",
     "GenericScorer",
+    "KeepsStatistics",
     "Learner",
     "NodeScorer",
     "Scorer",
+    "TakesFrames",
     "Unsupported",
     "Wanted",
     "choose",
     "input_dtypes",
+    "statistics_of",
     "takes_weight",
 ]
 

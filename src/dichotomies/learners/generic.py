@@ -17,6 +17,7 @@ from dichotomies._common.parallel import Context, even_batches
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, Wanted, takes_weight
 from dichotomies.learners.fitted_node import FittedNode
+from dichotomies.learners.frames import FrameColumns, InFrame
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Part
 from dichotomies.rows import NodeTask
@@ -146,6 +147,11 @@ class GenericLearner(Learner):
         """
         [full], _ = self._train(task, [_NONE], context, keeps=True)
         return full
+
+    def in_frame(self, columns: FrameColumns) -> GenericLearner:
+        """Return the learner for rows with these columns of a data frame."""
+        framed = InFrame(self.estimator, columns)
+        return GenericLearner(framed, calibrated=self.calibrated, reason=self.reason)
 
     def cross_fit(self, task: NodeTask, wanted: Wanted, context: Context) -> CrossFitted:
         """Train all nodes without each fold, and on all rows; rows are scored where a node is trained."""

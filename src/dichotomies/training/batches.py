@@ -13,13 +13,13 @@ from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer, some_nodes
+from dichotomies.learners import KeepsStatistics
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.training.calibration_file import fit_filed, most_rows
 from dichotomies.training.class_totals import with_totals
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, fit_external, given, settled
 from dichotomies.training.judging import LearnerJudge
-from dichotomies.training.partial_fitting import is_naive_bayes
 from dichotomies.training.passes import Passes
 from dichotomies.training.train import Trained, grow, train
 
@@ -51,14 +51,14 @@ def planned(plan: Plan) -> Plan:
     Internal calibration that is still to be chosen is none, or Platt scaling of scores without probabilities:
     comparing calibrators takes scores of all nodes on the same folds, which only naive Bayes has here.
     """
-    if isinstance(plan.internal_calibration, Auto) and not is_naive_bayes(plan):
+    if isinstance(plan.internal_calibration, Auto) and not isinstance(plan.learner, KeepsStatistics):
         inside = None if plan.learner.gives_probabilities else BINARY.create("platt")
         plan = replace(plan, internal_calibration=inside)
     if not isinstance(plan.cv, int):
         plan = replace(plan, cv=3)
     if plan.bootstrap:
         raise ValueError("fit_batches does not hold all rows in memory; leave bootstrap at False.")
-    if plan.keep_rows and not is_naive_bayes(plan):
+    if plan.keep_rows and not isinstance(plan.learner, KeepsStatistics):
         raise ValueError("fit_batches keeps rows of naive Bayes only; leave keep_rows at 0.")
     return plan
 
