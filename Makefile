@@ -22,13 +22,13 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n auto
 
-# The core without the tests marked slow: no command line, report, plots, experiments or fresh compilation.
+# The core without the tests marked slow: no command line, report, plots or fresh compilation.
 test-quick: $(VENV)/.installed
-	$(BIN)/python -m pytest -n auto -m 'not slow' --ignore=tests/_kernels --ignore=tests/experiments \
+	$(BIN)/python -m pytest -n auto tests -m 'not slow' --ignore=tests/_kernels \
 	  --ignore=tests/report --ignore=tests/cli --ignore=tests/plots --ignore=tests/test_new_parts.py
 
 doctest: $(VENV)/.installed
-	MPLBACKEND=Agg $(BIN)/python -m pytest -n auto --ignore=src/dichotomies/learners/gpu/newton.py --doctest-modules src experiments --doctest-glob='*.md' README.md docs
+	MPLBACKEND=Agg $(BIN)/python -m pytest -n auto --ignore=src/dichotomies/learners/gpu/newton.py --ignore=experiments/tests --doctest-modules src experiments --doctest-glob='*.md' README.md docs
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check
