@@ -97,7 +97,7 @@ class BatchFits(Fitting):
         self, plan: Plan, make_batches: Any, max_memory: int, most: int, spill: Any, context: Context
     ) -> tuple[Trained, int]:
         """Add the statistics of all batches, and keep a sample of `most` rows."""
-        from dichotomies.rows.spill_folder import SpillFolder
+        from dichotomies.rows.spilled import SpillFolder
         from dichotomies.training.partial_fitting import learn_batches
 
         sampling = replace(plan, keep_rows=plan.keep_rows or most)
@@ -124,8 +124,7 @@ class BatchFits(Fitting):
     ) -> tuple[Trained, int]:
         """Count, spill and train; files of an interrupted fit are taken up if they are of the same `key`."""
         from dichotomies.rows.row_counts import RowCounts
-        from dichotomies.rows.spill_folder import SpillFolder
-        from dichotomies.rows.spilled import SpilledRows
+        from dichotomies.rows.spilled import SpilledRows, SpillFolder
         from dichotomies.training.batches import SpilledTraining
         from dichotomies.training.binned_rows import BinnedRows, RowSample, is_boosting, save_binning
 

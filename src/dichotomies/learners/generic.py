@@ -166,10 +166,7 @@ class GenericLearner(Learner):
     def _train(
         self, task: NodeTask, left_out: list[int], context: Context, *, keeps: bool
     ) -> tuple[list[GenericScorer], FloatArray]:
-        """Train one model for each fold left out, and score the nodes' own rows of that fold.
-
-        Models of folds are returned only if they are to be kept, so that workers need not send them back.
-        """
+        """Train one model for each fold left out, and score the nodes' own rows of that fold."""
         self._check_weights(task)
         most, batches = np.iinfo(np.int32).max, even_batches(task.node_size, context.n_jobs)
         seeds = {f: context.rng.randint(most, size=task.n_nodes) for f in left_out}

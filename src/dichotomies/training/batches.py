@@ -173,11 +173,7 @@ class SpilledTraining:
         return np.delete(np.arange(self.counts.size[code]), held[code])
 
     def _rows(self, read: Callable[..., Rows], codes: IntArray, held: Sequence[IntArray], most: int) -> Rows:
-        """Rows of some classes, without those held out; a stratified sample if they are too many.
-
-        Rows of a sample are weighted so that each class weighs as much as without sampling, if the base
-        learner takes weights.
-        """
+        """Rows of some classes, without those held out; a stratified sample if they are too many."""
         size = np.array([self.counts.size[code] - len(held[code]) for code in codes])
         share = min(1.0, most / max(1, size.sum()))
         places = []
@@ -199,11 +195,7 @@ class SpilledTraining:
         return grow(self.plan, rows, LearnerJudge(self.plan, rows, self.context), self.context.rng)
 
     def _tasks(self, forest: Forest, t: int) -> Iterator[tuple[ClassTree, IntArray, IntArray, IntArray]]:
-        """Nodes of a tree to train together, with the place of each among all and the classes they need.
-
-        Nodes whose rows fit into memory are trained on all of them, subtree by subtree, several small ones
-        together; the nodes above one by one, each on a sample of its own rows, from which `Passes` go on.
-        """
+        """Nodes of a tree to train together, with the place of each among all and the classes they need."""
         tree, wanted = forest.trees[t], forest.new_nodes(t)
         rows = np.concatenate([[0], np.cumsum(self.counts.size[tree.leaf_order])])
         size = rows[tree.stop] - rows[tree.start]

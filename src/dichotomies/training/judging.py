@@ -30,11 +30,7 @@ JUDGING_FOLDS = 3
 def calibrated_nll(
     plan: Plan, task: NodeTask, external: MulticlassCalibrator, seed: int = 0, context: Context | None = None
 ) -> float:
-    """Mean out-of-fold NLL of the classes, with stand-ins for the calibration that is planned.
-
-    Internal calibration is the planned one; where it is still to be chosen, the better of Platt scaling and
-    none. `external` stands for external calibration, if any is planned.
-    """
+    """Mean out-of-fold NLL of the classes, with stand-ins for the calibration that is planned."""
     plan = replace(plan, average_folds=False)  # the final model scores what is new to it
     wanted = Wanted.SCORES | Wanted.FULL
     crossed = CrossFit.fit(plan, task, wanted, _seeded(context, plan, seed))
@@ -51,11 +47,7 @@ def _seeded(context: Context | None, plan: Plan, seed: int) -> Context:
 
 
 def _nll(crossed: CrossFit, external: MulticlassCalibrator) -> float:
-    """Mean out-of-fold NLL.
-
-    The external calibrator is fitted on the same out-of-fold probabilities: what it gains by having as many
-    parameters as it has, it gains for everything that is compared.
-    """
+    """Mean out-of-fold NLL."""
     plan, rows, forest = crossed.plan, crossed.task.rows, Forest.of([crossed.task.tree])
     model = FittedForest(forest, crossed.unseen_scorer())
     log_proba = model.predict_log_proba(np.arange(len(rows)), plan.n_jobs)

@@ -42,18 +42,7 @@ class Learned:
 
 
 def learn(plan: Plan, before: Learned | None, new: Rows, context: Context) -> tuple[Trained, ClassStatistics]:
-    """Train a model on the rows before and new ones.
-
-    The trees are grown on the first rows; new classes are placed in them. All nodes are trained from the
-    statistics of all rows, exactly; calibrators are fitted, and chosen, on the rows that are kept.
-
-    Parameters
-    ----------
-    before : Learned or None
-        None to start.
-    new : Rows
-        Over all classes so far and new ones.
-    """
+    """Train a model on the rows before and new ones."""
     learner = statistics_of(plan.learner)
     if plan.bootstrap:
         raise ValueError("partial_fit keeps one set of statistics for all trees; leave bootstrap at False.")
