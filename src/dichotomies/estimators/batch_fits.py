@@ -19,7 +19,7 @@ from dichotomies._common.parallel import Context
 from dichotomies._common.progress import say
 from dichotomies._common.validation import is_text
 from dichotomies.estimators.fitting import Fitting
-from dichotomies.learners import KeepsStatistics
+from dichotomies.learners.base import KeepsStatistics
 from dichotomies.rows import Rows
 from dichotomies.training.plan import Plan
 from dichotomies.training.train import Trained

@@ -36,7 +36,8 @@ from dichotomies._common.validation import (
 from dichotomies._kernels.compile import training
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
-from dichotomies.learners import TakesFrames, input_dtypes
+from dichotomies.learners import input_dtypes
+from dichotomies.learners.base import TakesFrames
 from dichotomies.learners.frames import FrameCategories, FrameColumns
 from dichotomies.rows import Rows
 from dichotomies.training.drift import Drift

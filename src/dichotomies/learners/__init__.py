@@ -3,16 +3,13 @@
 from dichotomies.learners.base import (
     LEARNERS,
     CrossFitted,
-    KeepsStatistics,
     Learner,
     NodeScorer,
     Scorer,
-    TakesFrames,
     Unsupported,
     Wanted,
     choose,
     input_dtypes,
-    statistics_of,
     takes_weight,
 )
 from dichotomies.learners.generic import GenericLearner, GenericScorer
@@ -22,16 +19,13 @@ __all__ = [
     "CrossFitted",
     "GenericLearner",
     "GenericScorer",
-    "KeepsStatistics",
     "Learner",
     "NodeScorer",
     "Scorer",
-    "TakesFrames",
     "Unsupported",
     "Wanted",
     "choose",
     "input_dtypes",
-    "statistics_of",
     "takes_weight",
 ]
 

@@ -162,7 +162,7 @@ class Learner(ABC):
         return CrossFitted(full, members if Wanted.MEMBERS in wanted else [], scores)
 
     def passes(self, *, is_sparse: bool) -> NodePasses | None:  # noqa: ARG002 - as few learners need it
-        """Return the way to train nodes with more rows than fit into memory; None without one."""
+        """Return the way to train nodes with more rows, maybe `is_sparse`, than fit into memory, if any."""
         return None
 
 
@@ -206,7 +206,7 @@ class TakesFrames(Protocol):
     """A learner whose classifiers may get rows as data frames."""
 
     def in_frame(self, columns: Any) -> Learner:
-        """Return the learner for rows with these columns of a data frame."""
+        """Return the learner for rows with these `columns` of a data frame."""
 
 
 class Block(NamedTuple):

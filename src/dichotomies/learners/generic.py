@@ -149,7 +149,7 @@ class GenericLearner(Learner):
         return full
 
     def in_frame(self, columns: FrameColumns) -> GenericLearner:
-        """Return the learner for rows with these columns of a data frame."""
+        """Return the learner for rows with these `columns` of a data frame."""
         framed = InFrame(self.estimator, columns)
         return GenericLearner(framed, calibrated=self.calibrated, reason=self.reason)
 

@@ -13,7 +13,7 @@ from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer, some_nodes
-from dichotomies.learners import KeepsStatistics
+from dichotomies.learners.base import KeepsStatistics
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.training.calibration_file import fit_filed, most_rows
 from dichotomies.training.class_totals import with_totals

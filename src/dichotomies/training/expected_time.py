@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dichotomies._common.progress import CALIBRATING, CHOOSING, GROWING, TRAINING
-from dichotomies.learners import KeepsStatistics
+from dichotomies.learners.base import KeepsStatistics
 from dichotomies.rows import Rows
 from dichotomies.rows.folds import fold_count
 from dichotomies.training.judging import JUDGING_FOLDS

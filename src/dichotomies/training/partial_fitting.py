@@ -12,7 +12,7 @@ import numpy as np
 from dichotomies._common.parallel import Context
 from dichotomies._common.typing import LabelArray
 from dichotomies.inference.fitted import FittedForest
-from dichotomies.learners import statistics_of
+from dichotomies.learners.base import statistics_of
 from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import fold_count, fold_of_rows

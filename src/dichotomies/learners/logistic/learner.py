@@ -141,7 +141,7 @@ class LogisticLearner(Learner):
         )
 
     def passes(self, *, is_sparse: bool) -> NodePasses | None:
-        """Return the way to train nodes with more dense rows than fit into memory."""
+        """Return the way to train nodes with more rows than fit into memory; none if `is_sparse`."""
         from dichotomies.learners.logistic.passes import LogisticPasses
 
         return LogisticPasses(self) if type(self) is LogisticLearner and not is_sparse else None
