@@ -8,7 +8,7 @@ from typing import Any
 DOCS = "https://github.com/dichotomies/dichotomies/blob/main/docs/"
 
 
-def explained_on(page: str) -> Any:
+def documented(page: str) -> Any:
     """Class decorator: let scikit-learn's HTML representation link to a page."""
 
     def link(cls: Any) -> Any:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.doc_links import explained_on
+from dichotomies._common.doc_links import documented
 from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._common.validation import namespace, to_host
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _STATISTICS = Such(lambda it: hasattr(it, "n_folds"), "are statistics of the classes")
 
 
-@explained_on("user-guide.md")
+@documented("user-guide.md")
 @declares(
     learner_=str,
     estimator_=Optional(Such(is_classifier, "is a classifier"), may_be_missing=True),

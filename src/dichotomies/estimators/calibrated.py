@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from dichotomies._common.doc_links import explained_on
+from dichotomies._common.doc_links import documented
 from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies._common.validation import plain_labels, row_weights
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator, calibration_rows
@@ -38,7 +38,7 @@ from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
 
 
-@explained_on("calibration.md")
+@documented("calibration.md")
 @savable(
     "calibrated-classifier",
     Estimator(),
