@@ -20,11 +20,11 @@ demo: $(VENV)/.installed
 	$(BIN)/dichotomies demo
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto tests experiments/tests
 
-# The core without the tests marked slow: no command line, report, plots or fresh compilation.
+# The core without the tests marked slow: no command line, report, plots, experiments or fresh compilation.
 test-quick: $(VENV)/.installed
-	$(BIN)/python -m pytest -n auto tests -m 'not slow' --ignore=tests/_kernels \
+	$(BIN)/python -m pytest -n auto -m 'not slow' --ignore=tests/_kernels --ignore=tests/experiments \
 	  --ignore=tests/report --ignore=tests/cli --ignore=tests/plots --ignore=tests/test_new_parts.py
 
 doctest: $(VENV)/.installed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dichotomies._common.progress import CALIBRATING, CHOOSING, GROWING, TRAINING
-from dichotomies.learners.base import KeepsStatistics
+from dichotomies.learners.naive_bayes import NaiveBayesLearner
 from dichotomies.rows import Rows
 from dichotomies.rows.folds import fold_count
 from dichotomies.training.judging import JUDGING_FOLDS
@@ -14,7 +14,7 @@ from dichotomies.training.plan import Plan
 def before(plan: Plan, rows: Rows, *, chooses: bool) -> dict[str, float]:
     """Seconds by stage, from the size of the problem alone."""
     cells = float(len(rows)) * rows.n_features
-    per_cell = 1e-8 if isinstance(plan.learner, KeepsStatistics) else 3e-8
+    per_cell = 1e-8 if isinstance(plan.learner, NaiveBayesLearner) else 3e-8
     training = per_cell * cells * plan.n_estimators * (1 + _n_folds(plan, rows))
     return {
         CHOOSING: 1.0 + 2e-8 * cells if chooses else 0.0,
