@@ -18,7 +18,7 @@ from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._common.validation import namespace, to_host
 from dichotomies.estimators.batch_fits import BatchFits
-from dichotomies.estimators.fitting import by_block, computed
+from dichotomies.estimators.dask_input import by_block, computed
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.estimators.updates import Updates
 from dichotomies.inference.conformal import ConformalRows

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
 from numbers import Integral
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +27,6 @@ from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies._common.validation import (
     check_indices,
     check_magnitude,
-    is_dask,
     is_moderate,
     plain_labels,
     row_weights,
@@ -49,8 +47,6 @@ from dichotomies.training.train import Trained
 
 if TYPE_CHECKING:
     from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Fitting(TreeParameters):
@@ -275,29 +271,6 @@ class Fitting(TreeParameters):
             and X.dtype in accepted["dtype"]
             and is_moderate(values)
         )
-
-
-def computed(*values: Any) -> tuple[Any, ...]:
-    """Return Dask collections as the arrays or data frames that they stand for, other values as they are."""
-    if not any(map(is_dask, values)):
-        return values
-    from dichotomies._common.cluster import optional
-
-    return tuple(optional("dask").compute(*values))
-
-
-def by_block(method: Method) -> Method:
-    """Let a method that predicts rows take Dask collections, for which it returns a lazy Dask array."""
-
-    @wraps(method)
-    def answer(self: Any, X: Any) -> Any:
-        if not is_dask(X):
-            return method(self, X)
-        from dichotomies.estimators.dask_input import blocks
-
-        return blocks(self, method.__name__, X)
-
-    return cast("Method", answer)
 
 
 def _told_of(categories: FrameCategories, base: Any) -> Any:
