@@ -29,7 +29,7 @@ demo: $(VENV)-demo/.installed
 	$(VENV)-demo/bin/dichotomies demo
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto tests experiments/tests
 
 # What a change needs before it is committed: all but the tests marked slow, the kernels alone, browsers,
 # experiments and what starts many processes; of the command line and the report the tests that need no long fits.
@@ -43,7 +43,7 @@ test-kernels: $(VENV)/.installed
 	$(BIN)/python -m pytest -n auto -m 'not slow' tests/_kernels
 
 doctest: $(VENV)/.installed
-	MPLBACKEND=Agg $(BIN)/python -m pytest -n auto --ignore=src/dichotomies/learners/gpu/newton.py --doctest-modules src experiments --doctest-glob='*.md' README.md docs
+	MPLBACKEND=Agg $(BIN)/python -m pytest -n auto --ignore=src/dichotomies/learners/gpu/newton.py --ignore=experiments/tests --doctest-modules src experiments --doctest-glob='*.md' README.md docs
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check

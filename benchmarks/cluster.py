@@ -30,7 +30,6 @@ from dichotomies._common import cluster, parallel
 from dichotomies.learners import generic
 from dichotomies.learners.boosting import HistGradientBoostClassifier
 from dichotomies.learners.boosting import training as boosting
-from dichotomies.learners.logistic import cluster as logistic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -134,7 +133,7 @@ def _busy_workers(config: dict[str, Any], pids: dict[str, int]) -> list[int]:
     if "client" in config:
         return [pids[worker] for worker, tasks in config["client"].processing().items() if tasks]
     children = psutil.Process().children(recursive=True)
-    return [child.pid for child in children if child.name().startswith("ray::_ray_task")]
+    return [child.pid for child in children if child.name().startswith("ray::PoolActor")]
 
 
 # ---------------------------------------------------------------------- fits
@@ -166,7 +165,7 @@ def measured(engine: str, estimator: Any, X: Any, y: Any) -> dict[str, Any]:
         with parallel_config(**config):
             if engine == "dask" and isinstance(estimator, DecisionTreeClassifier):
                 before = _bytes_sent(config)
-                with patch.object(parallel, "active", lambda _: None):
+                with patch.object(parallel.Context, "is_on_cluster", lambda *_: False):
                     model.fit(X, y)
                 found["joblib"] = _bytes_sent(config) - before
             # last, because a worker that is started in place of the killed one counts no bytes
@@ -199,16 +198,14 @@ def _with_a_killed_worker(
 # ---------------------------------------------------------------------- costs of nodes
 
 
-class _Stopwatch(cluster.Cluster):
+class _Stopwatch:
     """Runs tasks here, one after the other, and notes how long each takes."""
 
     def __init__(self) -> None:
-        self.tasks: list[tuple[float, float]] = []  # expected and measured seconds
+        self.tasks: list[float] = []
         self.setup = self.again = 0.0  # what the first task of a worker takes longer, and what was done twice
 
-    def results(
-        self, function: Any, shared: Any, arguments: Any, costs: Any = None
-    ) -> Iterator[tuple[int, Any]]:
+    def results(self, function: Any, shared: Any, arguments: Any, *_: Any) -> Iterator[tuple[int, Any]]:
         """Call ``function(shared, *each)`` for each tuple of arguments, the first of them twice."""
         begun = time.process_time()
         function(shared, *arguments[0])
@@ -216,35 +213,25 @@ class _Stopwatch(cluster.Cluster):
         for i, each in enumerate(arguments):
             begun = time.process_time()
             result = function(shared, *each)
-            seconds = time.process_time() - begun
-            self.tasks.append((float(costs[i]), seconds))
+            self.tasks.append(time.process_time() - begun)
             if i == 0:
-                self.setup += max(0.0, first - seconds)
-                self.again += seconds
+                self.setup += max(0.0, first - self.tasks[-1])
+                self.again += self.tasks[-1]
             yield i, result
-
-    def place(self, value: Any) -> Any:
-        """Nothing is sent."""
-
-    def forget(self, shipped: Any) -> None:
-        """Nothing was sent."""
-
-    def _run(self, *_: Any) -> Any:
-        raise NotImplementedError
 
 
 def node_costs(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
-    """Seconds of a fit on one core, and those of every node and model."""
+    """Seconds of a fit on one core, and those of every node and model, as they are started."""
     watch = _Stopwatch()
     with ExitStack() as patched:
-        patched.enter_context(patch.object(parallel, "active", lambda _: watch))
-        for module in (generic, boosting, logistic):
+        patched.enter_context(patch.object(parallel.Context, "is_on_cluster", lambda *_: True))
+        patched.enter_context(patch.object(cluster, "results", watch.results))
+        for module in (generic, boosting):
             patched.enter_context(patch.object(module, "even_batches", _one_by_one))
         begun = time.process_time()
         classifier(estimator, 1).fit(X, y)
         seconds = time.process_time() - begun - watch.again
-    expected, tasks = ([round(each[i], 5) for each in watch.tasks] for i in range(2))
-    return {"fit": seconds, "setup": watch.setup, "expected": expected, "tasks": tasks}
+    return {"fit": seconds, "setup": watch.setup, "tasks": [round(each, 5) for each in watch.tasks]}
 
 
 def _one_by_one(sizes: Any, *_: Any) -> list[range]:
@@ -255,10 +242,9 @@ def task_overhead() -> float:
     """Seconds of all processors that Dask takes for a task that does nothing."""
     n_tasks = 500
     with dask_workers() as config, parallel_config(**config):
-        remote = parallel.active(None)
-        assert remote is not None
-        list(remote.results(_nothing, None, [()] * n_tasks))
-        return timed(lambda: list(remote.results(_nothing, None, [()] * n_tasks))) / n_tasks
+        tasks = [()] * n_tasks
+        list(cluster.results(_nothing, None, tasks, None, {}))
+        return timed(lambda: list(cluster.results(_nothing, None, tasks, None, {}))) / n_tasks
 
 
 def _nothing(shared: None) -> None:

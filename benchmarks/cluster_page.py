@@ -28,19 +28,17 @@ workers have imported the package and loaded its kernels, three fits of either k
 ratio is that of the medians of processor time, of all processes together. Bytes are all that Dask's
 processes wrote to their connections, results and the scheduler's messages included. What tasks share goes to
 the scheduler, from there to one worker, and from it to the other, and so counts three times (twice with
-`Client(direct_to_workers=True)`); with logistic regression it is 1.5 times X: the rows, and in single
-precision the same along their principal axes. On one machine Ray shares memory. {joblib}
-Naive Bayes is one pass over the rows and stays in the calling process. In another fit, a worker gets
-`SIGKILL` as soon as it has tasks.
+`Client(direct_to_workers=True)`). On one machine Ray shares memory. {joblib}
+Naive Bayes is one pass over the rows, and nodes of logistic regression take little time: both stay in the
+calling process. In another fit, a worker gets `SIGKILL` as soon as it has tasks.
 
 On two cores a cluster cannot be faster than two threads; the table shows what it costs. What it gains with
 more is replayed from the costs of all nodes, measured on one core: tasks are cut as for that many workers
 and go, the most expensive first, to the worker that is free first; each takes {overhead:.1f} ms more, the
-processor time of an empty task of Dask; the rows are sent at 1 GB/s, and every worker prepares them (sorts
-them by leaf, which threads do once: this, sending the rows, and the tasks' own overhead are what workers cost
-more than threads, much for logistic regression, whose nodes take little time); what is not sent (growing the
-tree, binning, calibrating, joining) stays on one core. Parts of this page (a learner on a cluster, its costs)
-are measured one by one and stored, so that they may come from different runs.
+processor time of an empty task of Dask; the rows are sent at 1 GB/s, and every worker prepares them (this,
+sending the rows, and the tasks' own overhead are what workers cost more than threads); what is not sent
+(growing the tree, binning, calibrating, joining) stays on one core. Parts of this page are measured one by
+one and stored, so that they may come from different runs.
 
 ![Speed-up of a fit by the number of workers](../figures/cluster.svg)
 
@@ -102,12 +100,12 @@ def _limit(name: str, costs: dict[str, Any], speed_ups: list[float]) -> str:
 
 def speed_up(costs: dict[str, Any], n_workers: int, overhead: float, n_bytes: int) -> float:
     """Times that a fit on one core takes, of one on so many workers."""
-    expected, seconds = np.array(costs["expected"]), np.array(costs["tasks"])
+    seconds = np.array(costs["tasks"])
     alone = costs["fit"] - costs["setup"] - seconds.sum()
     if n_workers == 1:
         return 1.0
-    batches = even_batches(expected, n_workers)
-    batches.sort(key=lambda batch: -expected[batch.start : batch.stop].sum())
+    batches = even_batches(seconds, n_workers)
+    batches.sort(key=lambda batch: -seconds[batch.start : batch.stop].sum())
     free = [0.0] * n_workers
     for batch in batches:
         heapq.heapreplace(free, free[0] + overhead + seconds[batch.start : batch.stop].sum())

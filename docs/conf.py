@@ -102,7 +102,7 @@ html_theme_options = {
     "show_toc_level": 2,
     "secondary_sidebar_items": {  # none beside wide tables
         "**": ["page-toc"],
-        **{page: [] for page in ("index", "choosing", "comparison", "study", "reproduction")},
+        **{page: [] for page in ("index", "choosing", "study", "reproduction")},
     },
     "navigation_with_keys": False,
     "navbar_align": "left",

@@ -8,14 +8,14 @@ from importlib.util import find_spec
 import pytest
 
 import dichotomies
-from docs.site.public import ROOMS, kind_of
+from docs.site.public import SECTIONS, kind_of
 
 PUBLIC = {
-    f"{room.module}.{name}": room.value(name)
-    for room in ROOMS
-    if room.module != "dichotomies.plots" or find_spec("matplotlib")
-    for name in room.names()
-    if kind_of(room.value(name)) != "constant"
+    f"{section.module}.{name}": section.value(name)
+    for section in SECTIONS
+    if section.module != "dichotomies.plots" or find_spec("matplotlib")
+    for name in section.names()
+    if kind_of(section.value(name)) != "constant"
 }
 METHODS = {
     method.__qualname__: [method, *(vars(base)[name] for base in value.__mro__ if name in vars(base))]
@@ -72,5 +72,5 @@ def test_what_users_construct_has_an_example(name):
 
 
 def test_every_module_that_the_package_lists_is_in_the_reference():
-    listed = {room.module.removeprefix("dichotomies.").partition(".")[0] for room in ROOMS}
+    listed = {section.module.removeprefix("dichotomies.").partition(".")[0] for section in SECTIONS}
     assert set(dichotomies._MODULES) <= listed

@@ -4,7 +4,7 @@ import zlib
 
 from docs.site.inventories import INVENTORIES
 from docs.site.links import broken_links
-from docs.site.public import ROOMS
+from docs.site.public import SECTIONS
 from docs.site.reference import page, write_reference
 from tests.documented import DOCS
 
@@ -39,9 +39,9 @@ def test_inventories_are_in_the_format_of_sphinx(tmp_path):
 
 def test_the_reference_has_a_page_for_each_module_and_a_line_for_each_name(tmp_path):
     write_reference(tmp_path)
-    for room in ROOMS:
-        text = (tmp_path / f"{room.module}.rst").read_text()
-        assert text == page(room)
-        assert all(name in text.split() for name in room.names())
-        assert (DOCS / f"{room.page}.md").is_file()
-        assert f"   {room.module}\n" in (tmp_path / "index.rst").read_text()
+    for section in SECTIONS:
+        text = (tmp_path / f"{section.module}.rst").read_text()
+        assert text == page(section)
+        assert all(name in text.split() for name in section.names())
+        assert (DOCS / f"{section.page}.md").is_file()
+        assert f"   {section.module}\n" in (tmp_path / "index.rst").read_text()

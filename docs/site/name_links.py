@@ -13,7 +13,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.transforms import SphinxTransform
 
 from docs.site.inventories import INVENTORIES
-from docs.site.public import ROOMS
+from docs.site.public import SECTIONS
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -30,8 +30,8 @@ def targets() -> dict[str, str]:
     for inventory in INVENTORIES:
         for names in inventory.names.values():
             found |= {name.rpartition(".")[2]: name for name in names.split()}
-    for room in ROOMS:
-        found |= {name: f"{room.module}.{name}" for name in room.names() if name not in _WORDS}
+    for section in SECTIONS:
+        found |= {name: f"{section.module}.{name}" for name in section.names() if name not in _WORDS}
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Room:
+class Section:
     """A module of the reference: its name, a title, and the page of the guide that explains it."""
 
     module: str
@@ -40,18 +40,18 @@ class Room:
 
 
 #: Modules in the order of the reference; a class that is registered in one appears without an edit here.
-ROOMS = (
-    Room("dichotomies", "Estimators and trees", "user-guide"),
-    Room("dichotomies.calibrators.binary", "Binary calibrators", "calibration"),
-    Room("dichotomies.calibrators.multiclass", "Multiclass calibrators", "calibration"),
-    Room("dichotomies.structures", "Structures of trees", "structures"),
-    Room("dichotomies.learners", "Learners of nodes", "learners"),
-    Room("dichotomies.metrics", "Metrics", "metrics"),
-    Room("dichotomies.diagnostics", "Diagnostics", "diagnostics"),
-    Room("dichotomies.plots", "Plots", "diagnostics"),
-    Room("dichotomies.report", "Report", "report"),
-    Room("dichotomies.persistence", "Model files", "persistence"),
-    Room("dichotomies.export", "Other runtimes", "deployment"),
+SECTIONS = (
+    Section("dichotomies", "Estimators and trees", "user-guide"),
+    Section("dichotomies.calibrators.binary", "Binary calibrators", "calibration"),
+    Section("dichotomies.calibrators.multiclass", "Multiclass calibrators", "calibration"),
+    Section("dichotomies.structures", "Structures of trees", "structures"),
+    Section("dichotomies.learners", "Learners of nodes", "learners"),
+    Section("dichotomies.metrics", "Metrics", "metrics"),
+    Section("dichotomies.diagnostics", "Diagnostics", "diagnostics"),
+    Section("dichotomies.plots", "Plots", "diagnostics"),
+    Section("dichotomies.report", "Report", "report"),
+    Section("dichotomies.persistence", "Model files", "persistence"),
+    Section("dichotomies.export", "Other runtimes", "deployment"),
 )
 
 

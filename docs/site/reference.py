@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from docs.site.public import ROOMS, Room
+from docs.site.public import SECTIONS, Section
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ together, the :doc:`gallery </examples/index>` shows them at work.
 def write_reference(folder: Path) -> None:
     """Write the pages, where their text has changed: Sphinx reads only those again."""
     folder.mkdir(exist_ok=True)
-    pages = {room.module: page(room) for room in ROOMS}
+    pages = {section.module: page(section) for section in SECTIONS}
     pages["index"] = _INDEX + "".join(f"   {name}\n" for name in pages)
     for name, text in pages.items():
         path = folder / f"{name}.rst"
@@ -34,17 +34,17 @@ def write_reference(folder: Path) -> None:
             path.write_text(text)
 
 
-def page(room: Room) -> str:
+def page(section: Section) -> str:
     """The page of one module."""
-    title = f"{room.title}: ``{room.module}``"
-    lines = [title, "=" * len(title), "", f".. module:: {room.module}", ""]
-    lines += [import_module(room.module).__doc__ or "", "", f"Guide: :doc:`/{room.page}`.", ""]
+    title = f"{section.title}: ``{section.module}``"
+    lines = [title, "=" * len(title), "", f".. module:: {section.module}", ""]
+    lines += [import_module(section.module).__doc__ or "", "", f"Guide: :doc:`/{section.page}`.", ""]
     for kind, heading in (("class", "Classes"), ("function", "Functions")):
-        names = room.of_kind(kind)
+        names = section.of_kind(kind)
         if names:
             lines += [heading, "-" * len(heading), "", ".. autosummary::", "   :toctree: generated"]
             lines += ["   :nosignatures:", "", *(f"   {name}" for name in names), ""]
-    constants = room.of_kind("constant")
+    constants = section.of_kind("constant")
     if constants:
         lines += ["Registries and constants", "-" * 24, ""]
         lines += [line for name in constants for line in (f".. autodata:: {name}", "   :no-value:", "")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiments.running.trial import BASE_LEARNERS
 from experiments.study.classifiers import CALIBRATIONS, REFERENCE
 from experiments.study.grids import percent
 from experiments.study.limits import LIMITS
@@ -22,15 +21,13 @@ _LOWERS = {
 
 
 def answers(found: Comparisons) -> str:
-    """Sentences on calibration of other trees than random ones, and on the best trees and calibrations."""
+    """Sentences on calibration of other trees than random ones, and on the best trees."""
     return "".join(
         f"- {sentence}\n"
         for sentence in (
             *_carry_over(found),
-            *_by_learner(found),
             *_by_depth(found),
             *_overall(found),
-            *_best(found),
         )
     )
 
@@ -69,22 +66,6 @@ def _by_depth(found: Comparisons) -> Iterator[str]:
         )
 
 
-def _by_learner(found: Comparisons) -> Iterator[str]:
-    others = [each for each in found.structures if each != REFERENCE]
-    for learner in found.learners:
-        parts = []
-        for calibration in CALIBRATIONS:
-            at_random = found.change([learner], [REFERENCE], calibration)
-            elsewhere = found.change([learner], others, calibration)
-            if calibration != "none" and at_random and elsewhere:
-                parts.append(
-                    f"{calibration} {percent(at_random.median)} and {percent(elsewhere.median)} "
-                    f"(lower in {_cases(at_random)} and {_cases(elsewhere)})"
-                )
-        if parts:
-            yield f"With {BASE_LEARNERS[learner]}, for random and for other trees: {'; '.join(parts)}."
-
-
 def _overall(found: Comparisons) -> Iterator[str]:
     means = found.means_to_random()
     if len(means) > 1:
@@ -94,20 +75,6 @@ def _overall(found: Comparisons) -> Iterator[str]:
             "Over all datasets, base learners and calibrations, the geometric mean of the NLL relative to "
             f"random trees is lowest, of {len(means)} structures, with {named}."
         )
-
-
-def _best(found: Comparisons) -> Iterator[str]:
-    for calibration in ("none", "both"):
-        for learner in found.learners:
-            ranks = found.ranks(learner, calibration)
-            if len(ranks) > 1:
-                first = sorted(ranks, key=lambda each: ranks[each])[:3]
-                named = ", ".join(f"{each} ({ranks[each]:.1f})" for each in first)
-                state = "Uncalibrated" if calibration == "none" else "Calibrated both ways"
-                yield (
-                    f"{state}, {BASE_LEARNERS[learner]} has its lowest mean ranks by NLL, of {len(ranks)} "
-                    f"structures, with {named}; random trees have {ranks.get(REFERENCE, float('nan')):.1f}."
-                )
 
 
 def _cases(change: Change) -> str:

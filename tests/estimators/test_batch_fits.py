@@ -11,10 +11,11 @@ from sklearn.tree import DecisionTreeClassifier
 import dichotomies
 from dichotomies import HistGradientBoostClassifier, NestedDichotomyClassifier, NestedDichotomyEnsemble
 from dichotomies.learners import choose
+from dichotomies.learners.logistic import passes
 from dichotomies.rows import Rows
 from dichotomies.rows.row_counts import RowCounts
 from dichotomies.rows.spilled import SpilledRows
-from dichotomies.training import batches, passes
+from dichotomies.training import batches
 from dichotomies.training.binned_rows import BinnedRows, RowSample, save_binning
 from tests.slow import slow
 

@@ -11,7 +11,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
-from dichotomies._common import cluster, parallel, shipping
+from dichotomies._common import chunks, cluster, parallel
+from dichotomies.inference import fitted
 from dichotomies.learners import ScaledLogisticRegression, TunedLogisticRegression
 from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
 from tests.clusters import DyingTree, dask_client, ray_workers
@@ -41,7 +42,7 @@ ESTIMATORS = {
     "AdaBoost": HistAdaBoostClassifier(n_estimators=3),
     "clones": DecisionTreeClassifier(max_depth=3),
 }
-KERNELS = ("logistic", "scaled", "tuned")  # few rows stay here, as they need no kernels
+STAY_HERE = ("naive Bayes", "logistic", "scaled", "tuned")
 CASES = {
     "calibrated": (NestedDichotomyClassifier, {"cv": 3}),
     "plain": (NestedDichotomyClassifier, PLAIN),
@@ -59,13 +60,15 @@ def client():
 def sent(monkeypatch):
     """Names of the functions that were called on the cluster, which gets work of any size."""
     monkeypatch.setattr(parallel, "_WORTH_SENDING", 0)
-    calls, run = [], cluster.DaskCluster._run
+    for module in (chunks, fitted):  # a single chunk of rows stays here
+        monkeypatch.setattr(module, "chunk_rows", lambda _: 64)
+    calls, results = [], cluster.results
 
-    def noted(self, call, *given):
-        calls.append(call.function.__name__)
-        return run(self, call, *given)
+    def noted(function, *given):
+        calls.append(function.__name__)
+        return results(function, *given)
 
-    monkeypatch.setattr(cluster.DaskCluster, "_run", noted)
+    monkeypatch.setattr(cluster, "results", noted)
     return calls
 
 
@@ -73,7 +76,7 @@ def sent(monkeypatch):
 @pytest.mark.parametrize("case", ["calibrated", *slow("plain", "ensemble")])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_fit_on_a_cluster_equals_a_local_one(name, case, client, sent):
-    X, y = _problem(n_rows=220, n_features=16) if name in KERNELS else _problem()
+    X, y = _problem()
     kind, params = CASES[case]
     model = kind(ESTIMATORS[name], random_state=0, **params)
     expected = model.fit(X, y).predict_log_proba(X)
@@ -82,38 +85,38 @@ def test_a_fit_on_a_cluster_equals_a_local_one(name, case, client, sent):
     np.testing.assert_array_equal(answers, expected)
     np.testing.assert_array_equal(model.predict_log_proba(X), expected)
     assert "log_proba" in sent
-    assert name == "naive Bayes" or len(set(sent) - {"log_proba"}) == 1  # one pass over rows is not sent
+    assert len(set(sent) - {"log_proba"}) == (name not in STAY_HERE)
 
 
 def test_sparse_rows_on_a_cluster_equal_local_ones(client, sent):
-    X, y = _problem(n_rows=220)
+    X, y = _problem()
     X = _sparse(X)
-    model = NestedDichotomyClassifier(LogisticRegression(), random_state=0, cv=3)
+    model = NestedDichotomyClassifier(DecisionTreeClassifier(max_depth=3), random_state=0, cv=3)
     expected = model.fit(X, y).predict_log_proba(X)
     with parallel_config("dask"):
         answers = model.fit(X, y).predict_log_proba(X)
         labels = model.predict(X)
     np.testing.assert_array_equal(answers, expected)
     np.testing.assert_array_equal(labels, model.predict(X))
-    assert "train_sparse_part" in sent
+    assert "_fit_batch" in sent
 
 
 def test_rows_travel_once_per_fit(client, sent, monkeypatch):
-    monkeypatch.setattr(shipping, "LARGE", 1000)
+    monkeypatch.setattr(cluster, "LARGE", 1000)
     X, y = _problem()
-    placed, place = [], cluster.DaskCluster.place
+    placed, place = [], cluster._placed
 
-    def noted(self, value):
+    def noted(backend, value):
         placed.append(value)
-        return place(self, value)
+        return place(backend, value)
 
-    monkeypatch.setattr(cluster.DaskCluster, "place", noted)
+    monkeypatch.setattr(cluster, "_placed", noted)
     with parallel_config("dask"):
         NestedDichotomyEnsemble(
             DecisionTreeClassifier(max_depth=3), n_estimators=3, random_state=0, cv=3
         ).fit(X, y)
     assert sum(getattr(each, "shape", None) == X.shape for each in placed) == 1
-    assert sum(getattr(each, "name", "").count("-") == 1 for each in placed) >= 3  # a parcel for each tree
+    assert sum(isinstance(each, cluster.Parcel) for each in placed) >= 3  # one for each tree
 
 
 def test_dask_arrays_are_fitted_as_a_whole_and_predicted_block_by_block(client):

@@ -22,28 +22,7 @@ def check_place(path: Path) -> None:
 
 @contextmanager
 def replaced_when_done(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield the path of a temporary file in the same folder that replaces `path` at the end of the block.
-
-    The file is flushed to disk first, so that even after a crash `path` is either the old or the complete new
-    file. The new file takes the permissions of the old one, and symbolic links are followed. If the block
-    raises, the temporary file is removed.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written; of the same class as its cause.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from dichotomies._common.atomic_files import replaced_when_done
-    >>> with TemporaryDirectory() as folder:
-    ...     with replaced_when_done(Path(folder) / "a.txt") as unfinished:
-    ...         _ = unfinished.write_text("complete")
-    ...     (Path(folder) / "a.txt").read_text()
-    'complete'
-    """
+    """Yield the path of a temporary file in the same folder that replaces `path` at the end of the block."""
     target = Path(os.path.realpath(path))
     check_place(target)
     unfinished = target.with_name(f".dichotomies-{secrets.token_hex(8)}.part")

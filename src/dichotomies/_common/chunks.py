@@ -98,14 +98,7 @@ def row_slices(n_rows: int, step: int) -> Iterator[slice]:
 
 
 def predictions(predict: Callable[[Any], Any], X: Matrix, step: int) -> Iterator[tuple[slice, Any]]:
-    """Slices of rows and their predictions, `step` rows at a time.
-
-    Parameters
-    ----------
-    predict : callable
-        A method of a fitted classifier, such as ``predict_log_proba``.
-    X : array, sparse matrix, data frame or list of rows
-    """
+    """Slices of rows and their predictions, `step` rows at a time."""
     X = X.tocsr() if hasattr(X, "tocsr") else X
     for rows in row_slices(_num_samples(X), step):
         with np.errstate(divide="ignore"):  # the logarithm of a probability of 0
@@ -149,10 +142,7 @@ def _within_limit(width: int, n_jobs: int | None) -> tuple[int, int | None]:
 
 
 def in_chunks(width: int, n_rows: int, work: Callable[[slice], None], n_jobs: int | None = None) -> None:
-    """Call `work` with the rows of each chunk, in any order and from several threads.
-
-    Where the estimator is verbose, jobs of more than two seconds report their progress.
-    """
+    """Call `work` with the rows of each chunk, in any order and from several threads."""
     if n_rows == 1:  # one request: limiting BLAS to one thread would take longer than the work
         with FORK_GATE:
             work(slice(0, 1))
@@ -170,13 +160,5 @@ def for_each_chunk(
     consume: Callable[[slice, FloatArray], None],
     n_jobs: int | None = None,
 ) -> None:
-    """Score rows chunk by chunk and hand over the log-odds at every node.
-
-    Parameters
-    ----------
-    scorer : Scorer
-    consume : callable
-        Called with the rows (a slice) and their log-odds of shape (rows, n_nodes), in any order and
-        from several threads.
-    """
+    """Score rows chunk by chunk and hand over the log-odds at every node."""
     in_chunks(n_nodes, X.shape[0], lambda rows: consume(rows, scorer.log_odds(X[rows])), n_jobs)

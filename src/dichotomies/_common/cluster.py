@@ -1,222 +1,161 @@
-"""Work on a Dask or Ray cluster, that of joblib's active backend (``joblib.parallel_config``).
+"""Tasks on workers of joblib's Dask or Ray backend: what they share is sent once, lost work is repeated.
 
-joblib itself would send its arguments again with every batch of tasks, and ends the call when a Ray worker
-dies; so tasks go to the cluster's own interface here, which runs those of a dead worker again on another.
+What tasks share is pickled with its large arrays put aside. Each of those goes to the workers once per call,
+such as a fit, and all tasks of a process get the same object, with what they have computed on it.
 """
 
 from __future__ import annotations
 
+import io
+import pickle
 import sys
-from abc import ABC, abstractmethod
+import threading
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn import config_context, get_config
+from joblib.parallel import get_active_backend
+from sklearn.utils.parallel import Parallel, delayed
 
-from dichotomies._common.parallel import FORK_GATE, ONE_BLAS_THREAD
-from dichotomies._common.shipping import LARGE, drop, optional, shipment, unpacked
+from dichotomies._common.parallel import with_one_blas_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from dichotomies._common.shipping import Parcel, Shipment
+#: Bytes from which an array is sent by itself.
+LARGE = 2**20
 
-#: Times that a task is tried on workers that die.
+#: Times that tasks are tried on workers that die.
 _ATTEMPTS = 4
 
-
-class Cluster(ABC):
-    """Workers of joblib's active backend."""
-
-    def results(
-        self,
-        function: Callable[..., Any],
-        shared: Any,
-        arguments: Sequence[tuple[Any, ...]],
-        costs: Sequence[float] | None = None,
-    ) -> Iterator[tuple[int, Any]]:
-        """Call ``function(shared, *each)`` for each tuple of arguments; yield its number and the result.
-
-        Parameters
-        ----------
-        function : callable
-            A function of a module, or a method of a class.
-        shared : object
-            Sent once per worker. Changes that a task makes to it stay in that worker.
-        costs : sequence of float, optional
-            Expected cost of each task: the most expensive ones start first.
-
-        Yields
-        ------
-        number, result
-            In the order in which tasks end.
-        """
-        order = range(len(arguments)) if costs is None else np.argsort(-np.asarray(costs), kind="stable")
-        tasks = {int(i): arguments[i] for i in order}
-        with shipment() as shipped:
-            yield from self._run(_Call(function, get_config()), shipped, shared, tasks)
-
-    @abstractmethod
-    def place(self, value: Any) -> Any:
-        """Put a value on the workers; return the reference that tasks take in its place."""
-
-    @abstractmethod
-    def forget(self, shipped: Shipment) -> None:
-        """Free what was placed."""
-
-    @abstractmethod
-    def _run(
-        self, call: _Call, shipped: Shipment, shared: Any, tasks: dict[int, tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Any]]:
-        """Start tasks in the order in which they are given."""
+#: Arrays on the workers by their id, and references to them; the array itself keeps its id from being reused.
+Sent = dict[int, tuple[Any, Any]]
 
 
-@dataclass(frozen=True)
-class _Call:
-    """A function that a worker calls as scikit-learn is configured where the task comes from."""
+class Parcel:
+    """A pickled object without its large arrays, unpacked once in each process."""
 
-    function: Callable[..., Any]
-    config: dict[str, Any]
+    def __init__(self, content: bytes) -> None:
+        self.content, self._value, self._unpacking = content, None, threading.Lock()
 
-    def __call__(self, shared: Any, arguments: tuple[Any, ...]) -> Any:
-        with config_context(**self.config), ONE_BLAS_THREAD, FORK_GATE:
-            return self.function(shared, *arguments)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Parcel, (self.content,)
 
+    @classmethod
+    def of(cls, shared: Any) -> tuple[Parcel, list[Any]]:
+        """Pack an object; return its large arrays beside it."""
+        arrays: dict[int, Any] = {}
 
-class DaskCluster(Cluster):
-    """Workers of a Dask client. Dask runs the tasks of a dead worker again on another."""
+        def put_aside(value: Any) -> int | None:
+            if not isinstance(value, np.ndarray) or value.nbytes < LARGE or value.dtype.hasobject:
+                return None
+            arrays[id(value)] = value
+            return list(arrays).index(id(value))
 
-    def __init__(self, backend: Any) -> None:
-        self.client = backend.client
+        file = io.BytesIO()
+        pickler = optional("cloudpickle").Pickler(file, protocol=5)
+        pickler.persistent_id = put_aside
+        pickler.dump(shared)
+        return cls(file.getvalue()), list(arrays.values())
 
-    def place(self, value: Any) -> Any:
-        """Scatter a value to all workers, which pass it on among themselves."""
-        return self.client.scatter(value, broadcast=True, hash=False)
-
-    def forget(self, shipped: Shipment) -> None:
-        """Free what was placed."""
-        self.client.cancel(list(shipped.references.values()), force=True)
-        self.client.run(drop, shipped.name, on_error="ignore")
-
-    def _run(
-        self, call: _Call, shipped: Shipment, shared: Any, tasks: dict[int, tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Any]]:
-        for _ in range(_ATTEMPTS):
-            futures = self._submit(call, shipped, shared, tasks)
-            try:
-                for i, result in _finished(futures):
-                    del tasks[i]
-                    yield i, result
-            finally:
-                if tasks:
-                    self.client.cancel([each for each, i in futures.items() if i in tasks], force=True)
-            if not tasks:
-                return
-            shipped.references.clear()  # what they stood for is lost
-        raise RuntimeError(
-            f"{len(tasks)} tasks were lost {_ATTEMPTS} times, with all workers that held their rows. "
-            "Workers are killed when their memory is full: give them more."
-        )
-
-    def _submit(
-        self, call: _Call, shipped: Shipment, shared: Any, tasks: dict[int, tuple[Any, ...]]
-    ) -> dict[Any, int]:
-        parcel, name = shipped.parcel(shared), f"{call.function.__name__}-{uuid4().hex}"
-        futures = self.client.map(
-            _dask_task,
-            [self._light(each) for each in tasks.values()],  # Dask starts them in this order
-            call=call,
-            parcel=shipped.reference(self, parcel.name),
-            names=parcel.arrays,
-            arrays=[shipped.reference(self, each) for each in parcel.arrays],
-            key=[f"{name}-{i}" for i in tasks],
-        )
-        return dict(zip(futures, tasks, strict=True))
-
-    def _light(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Arguments with references to large ones, each of which is on one worker."""
-        return tuple(
-            self.client.scatter(each, hash=False) if _n_bytes(each) >= LARGE else each for each in arguments
-        )
+    def unpacked(self, arrays: Sequence[Any]) -> Any:
+        """The object: the same one for all tasks of a process."""
+        with self._unpacking:
+            if self._value is None:
+                unpickler: Any = pickle.Unpickler(io.BytesIO(self.content))
+                # Arrays in a message begin anywhere in memory; numpy would copy them to take rows of them.
+                unpickler.persistent_load = lambda i: np.require(arrays[i], requirements=["ALIGNED"])
+                self._value = unpickler.load()
+            return self._value
 
 
-def _n_bytes(value: Any) -> int:
-    return int(getattr(getattr(value, "data", None), "nbytes", 0))  # of an array, or a sparse matrix
+def results(
+    function: Callable[..., Any],
+    shared: Any,
+    arguments: Sequence[tuple[Any, ...]],
+    n_jobs: int | None,
+    sent: Sent,
+) -> Iterator[tuple[int, Any]]:
+    """Call ``function(shared, *each)`` on the workers; yield the number and the result of each as they end.
 
+    A worker that dies costs time only: its tasks run again, and arrays lost with it are sent again.
 
-def _dask_task(
-    arguments: tuple[Any, ...], *, call: _Call, parcel: Parcel, names: Sequence[str], arrays: Sequence[Any]
-) -> Any:
-    return call(unpacked(parcel, lambda: dict(zip(names, arrays, strict=True))), arguments)
-
-
-def _finished(futures: dict[Any, int]) -> Iterator[tuple[int, Any]]:
-    """Number and result of each task as it ends; tasks whose rows were lost are left out."""
-    for future in optional("distributed").as_completed(list(futures)):
-        try:
-            result = future.result()
-        except CancelledError:
-            continue
-        yield futures[future], result
-        future.release()
-
-
-class RayCluster(Cluster):
-    """Workers of Ray. Ray runs the tasks of a dead worker again on another."""
-
-    def __init__(self, backend: Any) -> None:
-        self._options = backend.ray_remote_args or {}
-
-    def place(self, value: Any) -> Any:
-        """Put a value into the object store, from which every machine fetches it once."""
-        return optional("ray").put(value)
-
-    def forget(self, shipped: Shipment) -> None:
-        """Free what was placed; Ray frees what no reference stands for."""
-
-    def _run(
-        self, call: _Call, shipped: Shipment, shared: Any, tasks: dict[int, tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Any]]:
-        ray = optional("ray")
-        parcel = shipped.parcel(shared)
-        where = [shipped.reference(self, name) for name in parcel.arrays]
-        what = shipped.reference(self, parcel.name)
-        function = ray.put(call)
-        start = ray.remote(**{"max_retries": _ATTEMPTS, **self._options})(_ray_task).remote
-        number = {start(function, each, what, where): i for i, each in tasks.items()}
-        left = list(number)
-        try:
-            while left:
-                [done], left = ray.wait(left, num_returns=1)
-                yield number[done], ray.get(done)
-        except ray.exceptions.RayTaskError as error:
-            raise error.cause from error
-        finally:
-            for each in left:
-                ray.cancel(each)
-
-
-def _ray_task(call: _Call, arguments: tuple[Any, ...], parcel: Parcel, where: Sequence[Any]) -> Any:
-    def arrays() -> dict[str, Any]:
-        return dict(zip(parcel.arrays, optional("ray").get(list(where)), strict=True))
-
-    return call(unpacked(parcel, arrays), arguments)
-
-
-def connected(backend: Any, n_jobs: int | None) -> Cluster | None:
-    """Cluster of a backend of joblib; None where work stays in this process.
-
-    It stays there in tasks of a cluster, too, such as the fits of a grid search.
+    Parameters
+    ----------
+    sent : dict
+        What was sent so far, which is not sent again.
     """
-    if _is_in_dask_task() or effective_n_jobs(n_jobs) == 1:
-        return None
-    return RayCluster(backend) if type(backend).__name__ == "RayBackend" else DaskCluster(backend)
+    backend, left = get_active_backend()[0], dict(enumerate(arguments))
+    parcel, arrays = Parcel.of(shared)
+    can_yield = backend.supports_return_generator
+    for attempt in range(_ATTEMPTS):
+        if effective_n_jobs(n_jobs) == 1:  # joblib does not use a single worker that is left
+            for i, each in left.items():
+                yield i, with_one_blas_thread(function, shared, *each)
+            return
+        try:
+            for array in arrays:
+                if id(array) not in sent:
+                    sent[id(array)] = array, _placed(backend, array)
+            where = [_placed(backend, parcel), *(sent[id(array)][1] for array in arrays)]
+            pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if can_yield else "list")
+            for i, result in pool(
+                delayed(_run)(function, i, len(where), *where, *each) for i, each in list(left.items())
+            ):
+                del left[i]
+                yield i, result
+            return
+        except Exception as error:
+            if not _is_loss(error):
+                raise
+            if attempt + 1 == _ATTEMPTS:
+                error.add_note("Workers are killed when their memory is full: give them more.")
+                raise
+            sent.clear()
 
 
-def _is_in_dask_task() -> bool:
+def _placed(backend: Any, value: Any) -> Any:
+    """Reference to a value on all workers."""
+    if hasattr(backend, "client"):  # of Dask, which gives a task the value in place of the reference
+        return backend.client.scatter(value, broadcast=True, hash=False)
+    return optional("ray").put(value)
+
+
+def _is_loss(error: Exception) -> bool:
+    """Return True if a worker was lost with its tasks or rows; all other errors are those of a task."""
+    return isinstance(error, CancelledError) or type(error).__module__ == "ray.exceptions"
+
+
+def _run(function: Callable[..., Any], i: int, n_sent: int, *given: Any) -> tuple[int, Any]:
+    """Run a task on a worker."""
+    (parcel, *arrays), arguments = given[:n_sent], given[n_sent:]
+    if hasattr(parcel, "result"):  # of Dask: its last worker but one has just gone, and joblib works here
+        parcel, *arrays = [each.result() for each in (parcel, *arrays)]
+    elif not isinstance(parcel, Parcel):
+        parcel, *arrays = _from_ray(parcel, *arrays)
+    return i, with_one_blas_thread(function, parcel.unpacked(arrays), *arguments)
+
+
+@lru_cache(maxsize=1)
+def _from_ray(*references: Any) -> list[Any]:
+    values: list[Any] = optional("ray").get(list(references))
+    return values
+
+
+def is_in_dask_task() -> bool:
+    """Return True in a task of Dask, such as a fit of a grid search, from which no work is sent."""
     dask = sys.modules.get("distributed.utils")
     return dask is not None and hasattr(dask.thread_state, "execution_state")
+
+
+def optional(module: str) -> Any:
+    """Import a module of an optional dependency; raise with installation instructions if it is missing."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"Clusters need {module}: pip install 'dichotomies[dask]', or 'dichotomies[ray]'."
+        ) from error

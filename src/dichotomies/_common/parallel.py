@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -21,10 +20,8 @@ from threadpoolctl import ThreadpoolController
 from dichotomies._common.progress import Bar, Progress, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Iterator, Sequence
 
-    from dichotomies._common.cluster import Cluster
     from dichotomies._common.progress import Reporter
     from dichotomies._common.typing import FloatArray, IntArray
 
@@ -147,7 +144,8 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _with_one_blas_thread(task: Callable[..., Any], *arguments: Any) -> Any:
+def with_one_blas_thread(task: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function with its arguments in one thread of BLAS."""
     with ONE_BLAS_THREAD, FORK_GATE:
         return task(*arguments)
 
@@ -179,7 +177,7 @@ def run(
             return _run_alone(task, arguments, progress, span)
         pool = _ReportingParallel(n_jobs=n_jobs, require="sharedmem" if shared_memory else None)
         pool.progress, pool.total, pool.span = progress, len(arguments), span
-        results: list[Any] = pool(delayed(_with_one_blas_thread)(task, *each) for each in arguments)
+        results: list[Any] = pool(delayed(with_one_blas_thread)(task, *each) for each in arguments)
         return results
 
 
@@ -222,28 +220,6 @@ class _ReportingParallel(Parallel):
             self.progress.show(within(self.span, self.n_completed_tasks / self.total))
 
 
-def active(n_jobs: int | None) -> Cluster | None:
-    """Cluster of joblib's active backend; None where work stays on this machine."""
-    if not _is_on_cluster():
-        return None
-    from dichotomies._common.cluster import connected
-
-    return connected(get_active_backend()[0], n_jobs)
-
-
-def shipping_once() -> AbstractContextManager[object]:
-    """Send arrays and rows at most once to the workers of a cluster, where one is active, in a block."""
-    if not _is_on_cluster():
-        return nullcontext()
-    from dichotomies._common.shipping import shipment
-
-    return shipment()
-
-
-def _is_on_cluster() -> bool:
-    return type(get_active_backend()[0]).__name__ in _CLUSTERS
-
-
 def _n_divided(seconds: FloatArray, n_jobs: int) -> int:
     """Number of the longest tasks, which come first, that are to be divided for all to be done soonest."""
     divided = np.append(0.0, np.cumsum(seconds)) / (_GAIN * n_jobs)
@@ -276,6 +252,7 @@ class Context:
     verbose: bool = False
     title: str = ""
     span: tuple[float, float] = (0.0, 1.0)
+    _sent: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def map(
         self,
@@ -290,8 +267,8 @@ class Context:
     ) -> list[Any]:
         """Call ``function(shared, *each)`` for each tuple of arguments; return the results in their order.
 
-        Several workers start with the most expensive tasks. On a cluster (`dichotomies._common.cluster`),
-        `shared` is sent once per worker; work of less than `_WORTH_SENDING` stays here.
+        Several workers start with the most expensive tasks. On a cluster `shared` is sent once per worker,
+        and its large arrays once per call; work of less than `_WORTH_SENDING` stays here.
 
         Parameters
         ----------
@@ -308,11 +285,11 @@ class Context:
             processors, if all tasks are done sooner that way; the others then get one each.
         """
         progress = self.progress(work)
-        remote = self.cluster(float(np.sum(seconds)))
-        if remote is not None and len(arguments) > 1:
+        if len(arguments) > 1 and self.is_on_cluster(float(np.sum(seconds))):
+            first = np.argsort(-np.asarray(seconds), kind="stable").tolist()
             results: dict[int, Any] = {}
-            for i, result in remote.results(function, shared, arguments, seconds):
-                results[i] = result
+            for i, result in self.results(function, shared, [arguments[i] for i in first]):
+                results[first[i]] = result
                 if progress is not None:
                     progress.show(len(results) / len(arguments))
             return [results[i] for i in range(len(arguments))]
@@ -337,9 +314,21 @@ class Context:
         )
         return [done[i] for i in np.argsort(order)]
 
-    def cluster(self, seconds: float) -> Cluster | None:
-        """Cluster for work that takes so long on one core; None where it is to stay on this machine."""
-        return active(self.n_jobs) if seconds >= _WORTH_SENDING else None
+    def is_on_cluster(self, seconds: float) -> bool:
+        """Return True if joblib's backend is a cluster's, and work of so many seconds is worth sending."""
+        if seconds < _WORTH_SENDING or type(get_active_backend()[0]).__name__ not in _CLUSTERS:
+            return False
+        from dichotomies._common.cluster import is_in_dask_task
+
+        return not is_in_dask_task() and effective_n_jobs(self.n_jobs) > 1
+
+    def results(
+        self, function: Callable[..., Any], shared: Any, arguments: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        """Results of tasks on a cluster, with their numbers, in the order in which they end; see `map`."""
+        from dichotomies._common.cluster import results
+
+        return results(function, shared, arguments, self.n_jobs, self._sent)
 
     def titled(self, title: str, i: int = 0, n: int = 1) -> Context:
         """Copy with a longer title prefix, for part `i` of `n` of the work."""

@@ -30,11 +30,7 @@ MOST_WEIGHT = 1e50
 
 
 def namespace(array: Any) -> Any | None:
-    """Return the namespace of another library's array; None for all that numpy handles.
-
-    Such arrays are taken where scikit-learn takes them, inside
-    ``sklearn.config_context(array_api_dispatch=True)``; elsewhere numpy converts what it can.
-    """
+    """Return the namespace of another library's array; None for all that numpy handles."""
     if not get_config()["array_api_dispatch"] or isinstance(array, np.ndarray) or not _is_array(array):
         return None
     from sklearn.utils._array_api import _is_numpy_namespace, get_namespace
@@ -134,10 +130,7 @@ def check_magnitude(X: Any) -> None:
 
 
 def is_moderate(values: Any) -> bool:
-    """Test in one pass that no value is missing or infinite, and that the squares of all have a finite sum.
-
-    The quickest test there is; False only says that it cannot tell.
-    """
+    """Test in one pass if no value is missing or infinite and all squares have a finite sum."""
     return bool(values.flags.forc) and float(np.vdot(flat := values.ravel("K"), flat)) < LARGEST**2
 
 
@@ -216,10 +209,7 @@ def as_labels(labels: Sequence[Any] | LabelArray) -> LabelArray:
 
 
 def codes_of(leaves: LabelArray, classes: Sequence[Any] | LabelArray | None) -> tuple[LabelArray, IntArray]:
-    """Return the classes in the order of their codes, and the code of each leaf.
-
-    Raise unless every class has exactly one leaf; the message names the class.
-    """
+    """Return the classes in the order of their codes, and the code of each leaf."""
     names = leaves.tolist()
     label, count = Counter(names).most_common(1)[0] if names else (None, 0)
     if count != 1:
@@ -241,15 +231,7 @@ def codes_of(leaves: LabelArray, classes: Sequence[Any] | LabelArray | None) -> 
 
 
 def bounded_counts(weights: FloatArray) -> FloatArray:
-    """Scale weights whose sum may exceed `MOST_ROWS`, or which are all tiny; return usual ones as they are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dichotomies._common.validation import bounded_counts
-    >>> bounded_counts(np.array([1e300, 5e299]))
-    array([5.0e+11, 2.5e+11])
-    """
+    """Scale weights whose sum may exceed `MOST_ROWS`, or which are all tiny."""
     largest, most = float(weights.max(initial=0.0)), MOST_ROWS / max(len(weights), 1)
     if largest > most:
         return weights * (most / largest)
@@ -257,14 +239,7 @@ def bounded_counts(weights: FloatArray) -> FloatArray:
 
 
 def row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
-    """Validate sample weights: one per row, finite, not negative, and not all zero; ones by default.
-
-    Examples
-    --------
-    >>> from dichotomies._common.validation import row_weights
-    >>> row_weights(None, 2), row_weights([1, 3], 2)
-    (array([1., 1.]), array([1., 3.]))
-    """
+    """Validate sample weights: one per row, finite, not negative, and not all zero; ones by default."""
     if n_rows == 0:
         raise ValueError("There are no rows.")
     given = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)

@@ -17,7 +17,7 @@ from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._common.validation import namespace, to_host
 from dichotomies.estimators.batch_fits import BatchFits
-from dichotomies.estimators.fitting import by_block, computed
+from dichotomies.estimators.dask_input import by_block, computed
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.estimators.updates import Updates
 from dichotomies.inference.conformal import ConformalRows
@@ -121,7 +121,7 @@ class DichotomyEstimator(
             say(described)
         notes: list[str] = []
         context.stage(GROWING)
-        forest = grow(plan, rows, LearnerJudge(plan, node_rows), context.rng, notes)
+        forest = grow(plan, rows, LearnerJudge(plan, node_rows, context), context.rng, notes)
         self.structure_ = "; ".join(notes) or None
         if context.verbose and self.structure_:
             say(self.structure_)

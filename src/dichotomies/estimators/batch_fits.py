@@ -19,6 +19,7 @@ from dichotomies._common.parallel import Context
 from dichotomies._common.progress import say
 from dichotomies._common.validation import is_text
 from dichotomies.estimators.fitting import Fitting
+from dichotomies.learners.base import KeepsStatistics
 from dichotomies.rows import Rows
 from dichotomies.training.plan import Plan
 from dichotomies.training.train import Trained
@@ -65,7 +66,6 @@ class BatchFits(Fitting):
         self
         """
         from dichotomies.training.batches import planned, rows_in_memory
-        from dichotomies.training.partial_fitting import is_naive_bayes
 
         with self._whole():
             make_batches = Source(make_batches)
@@ -84,7 +84,7 @@ class BatchFits(Fitting):
             rows = self._validated_batch(X, first[1], first[2] if len(first) == 3 else None, reset=True)
             max_memory, context = plan.max_memory or _MEMORY, self._context()
             plan = replace(planned(plan), max_memory=None)
-            if is_naive_bayes(plan):
+            if isinstance(plan.learner, KeepsStatistics):
                 most = rows_in_memory(max_memory, rows)
                 trained, n_rows = self._fit_statistics(plan, make_batches, max_memory, most, spill, context)
             else:
@@ -97,7 +97,7 @@ class BatchFits(Fitting):
         self, plan: Plan, make_batches: Any, max_memory: int, most: int, spill: Any, context: Context
     ) -> tuple[Trained, int]:
         """Add the statistics of all batches, and keep a sample of `most` rows."""
-        from dichotomies.rows.spill_folder import SpillFolder
+        from dichotomies.rows.spilled import SpillFolder
         from dichotomies.training.partial_fitting import learn_batches
 
         sampling = replace(plan, keep_rows=plan.keep_rows or most)
@@ -124,8 +124,7 @@ class BatchFits(Fitting):
     ) -> tuple[Trained, int]:
         """Count, spill and train; files of an interrupted fit are taken up if they are of the same `key`."""
         from dichotomies.rows.row_counts import RowCounts
-        from dichotomies.rows.spill_folder import SpillFolder
-        from dichotomies.rows.spilled import SpilledRows
+        from dichotomies.rows.spilled import SpilledRows, SpillFolder
         from dichotomies.training.batches import SpilledTraining
         from dichotomies.training.binned_rows import BinnedRows, RowSample, is_boosting, save_binning
 

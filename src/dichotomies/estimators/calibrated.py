@@ -201,10 +201,7 @@ class CalibratedClassifier(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, 
     def _cross_fit(
         self, X: Matrix, labels: LabelArray, weight: FloatArray | None
     ) -> tuple[FloatArray, IntArray]:
-        """Train a clone on all rows and one without each fold; return out-of-fold log-probabilities.
-
-        Rows whose class is missing from the other folds, as the only row of a class, are not among them.
-        """
+        """Train a clone on all rows and one without each fold; return out-of-fold log-probabilities."""
         if weight is not None and not takes_weight(self.estimator):
             raise TypeError(f"sample_weight was given, but {_name(self.estimator)} cannot be fitted with it.")
         classes, codes = np.unique(labels, return_inverse=True)

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 import numpy as np
 
-from dichotomies._common.shipping import optional
+from dichotomies._common.cluster import optional
+from dichotomies._common.validation import is_dask
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def blocks(estimator: Any, method: str, X: Any) -> Any:
+def computed(*values: Any) -> tuple[Any, ...]:
+    """Return Dask collections as the arrays or data frames that they stand for, other values as they are."""
+    if not any(map(is_dask, values)):
+        return values
+    return tuple(optional("dask").compute(*values))
+
+
+def by_block(method: Method) -> Method:
+    """Let a method that predicts rows take Dask collections, for which it returns a lazy Dask array."""
+
+    @wraps(method)
+    def answer(self: Any, X: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X)
+        return _blocks(self, method.__name__, X)
+
+    return cast("Method", answer)
+
+
+def _blocks(estimator: Any, method: str, X: Any) -> Any:
     """Predict a Dask collection lazily, as a Dask array with a block for each block of rows.
 
     A block is predicted where it lies once it is computed, so that probabilities of all rows are held

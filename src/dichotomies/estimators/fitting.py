@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
 from numbers import Integral
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +21,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.chunks import LIMIT, n_bytes
-from dichotomies._common.parallel import ONE_BLAS_THREAD, Context, shipping_once
+from dichotomies._common.parallel import ONE_BLAS_THREAD, Context
 from dichotomies._common.progress import SHOWS_ANSWERS
 from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies._common.validation import (
     check_indices,
     check_magnitude,
-    is_dask,
     is_moderate,
     plain_labels,
     row_weights,
@@ -36,8 +34,9 @@ from dichotomies._common.validation import (
 from dichotomies._kernels.compile import training
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
-from dichotomies.learners import GenericLearner, input_dtypes
-from dichotomies.learners.frames import FrameCategories, FrameColumns, InFrame
+from dichotomies.learners import input_dtypes
+from dichotomies.learners.base import TakesFrames
+from dichotomies.learners.frames import FrameCategories, FrameColumns
 from dichotomies.rows import Rows
 from dichotomies.training.drift import Drift
 from dichotomies.training.external import Calibration
@@ -48,8 +47,6 @@ from dichotomies.training.train import Trained
 
 if TYPE_CHECKING:
     from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Fitting(TreeParameters):
@@ -97,7 +94,7 @@ class Fitting(TreeParameters):
         before, limit = self.__dict__.copy(), LIMIT.set(None)
         try:
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
-            with ONE_BLAS_THREAD, training(), shipping_once():
+            with ONE_BLAS_THREAD, training():
                 yield
         except BaseException as error:
             self.__dict__ = before
@@ -142,15 +139,17 @@ class Fitting(TreeParameters):
         if hasattr(self, "categories_"):
             base = _told_of(self.categories_, base)
         plan = Plan.of(self, base)
-        return _in_frame(plan, self.frame_columns_) if hasattr(self, "frame_columns_") else plan
+        if isinstance(plan.learner, TakesFrames) and hasattr(self, "frame_columns_"):
+            return replace(plan, learner=plan.learner.in_frame(self.frame_columns_))
+        return plan
 
     def _with_frame(self, plan: Plan, X: Any) -> tuple[Plan, Any]:
         """Give clones the categories of a data frame as the user gave them, and the trees their positions."""
         self.__dict__.pop("frame_columns_", None)
-        if not isinstance(plan.learner, GenericLearner) or (columns := FrameColumns.of(X)) is None:
+        if not isinstance(plan.learner, TakesFrames) or (columns := FrameColumns.of(X)) is None:
             return plan, X
         self.frame_columns_ = columns
-        return _in_frame(plan, columns), columns.numbers(X)
+        return replace(plan, learner=plan.learner.in_frame(columns)), columns.numbers(X)
 
     def _for_frame(self, X: Any) -> Any:
         """The base learner, with the categorical columns of a data frame as a parameter if it has one."""
@@ -274,39 +273,6 @@ class Fitting(TreeParameters):
         )
 
 
-def computed(*values: Any) -> tuple[Any, ...]:
-    """Return Dask collections as the arrays or data frames that they stand for, other values as they are."""
-    if not any(map(is_dask, values)):
-        return values
-    from dichotomies._common.shipping import optional
-
-    return tuple(optional("dask").compute(*values))
-
-
-def by_block(method: Method) -> Method:
-    """Let a method that predicts rows take Dask collections, for which it returns a lazy Dask array."""
-
-    @wraps(method)
-    def answer(self: Any, X: Any) -> Any:
-        if not is_dask(X):
-            return method(self, X)
-        from dichotomies.estimators.dask_input import blocks
-
-        return blocks(self, method.__name__, X)
-
-    return cast("Method", answer)
-
-
 def _told_of(categories: FrameCategories, base: Any) -> Any:
     """A base learner with the positions of the categorical columns."""
     return clone(base).set_params(categorical_features=categories.positions.tolist())
-
-
-def _in_frame(plan: Plan, columns: FrameColumns) -> Plan:
-    """The plan for clones that get a data frame with the categories as the user gave them."""
-    clones = plan.learner
-    assert isinstance(clones, GenericLearner)
-    learner = GenericLearner(
-        InFrame(clones.estimator, columns), calibrated=clones.calibrated, reason=clones.reason
-    )
-    return replace(plan, learner=learner)

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies.estimators.top_classes import TopClasses
 from dichotomies.inference.conformal import GROUPS, SCORES, Score
 from dichotomies.training.plan import check_whole
 
@@ -18,11 +17,44 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from scipy.sparse import csr_array
 
-    from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArray, Matrix
+    from dichotomies.inference.answers import TopK
     from dichotomies.inference.conformal import ConformalRows
     from dichotomies.inference.fitted import FittedForest
     from dichotomies.inference.tree_answers import TreeAnswers
     from dichotomies.inference.unions import UnionAnswers
+
+
+class TopClasses(tuple["LabelArray", "FloatArray"]):
+    """The pair ``labels, proba`` of `predict_top_k`, each of shape (n_rows, k).
+
+    Attributes
+    ----------
+    n_visits : ndarray of shape (n_rows,)
+        Number of nodes evaluated; all of them where the whole distribution was computed.
+    is_searched : ndarray of shape (n_rows,)
+        False where the whole distribution was computed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from dichotomies import NestedDichotomyClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = NestedDichotomyClassifier(external_calibration=None, random_state=0).fit(X / 16, y)
+    >>> best = clf.predict_top_k(X[:3] / 16, k=2, search="exact")
+    >>> labels, proba = best
+    >>> labels[:, 0].tolist(), best.is_searched.all(), bool((best.n_visits < 9).all())
+    ([0, 1, 2], np.True_, True)
+    """
+
+    n_visits: IntArray
+    is_searched: BoolArray
+
+    def __new__(cls, labels: LabelArray, found: TopK) -> Self:
+        """Make the pair."""
+        self = super().__new__(cls, (labels, found.proba))
+        self.n_visits, self.is_searched = found.n_visits, found.is_searched
+        return self
 
 
 class PartialAnswers:

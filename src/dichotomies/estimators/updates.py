@@ -11,7 +11,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common.validation import is_text, plain_labels, row_weights
-from dichotomies.estimators.fitting import Fitting, computed
+from dichotomies.estimators.dask_input import computed
+from dichotomies.estimators.fitting import Fitting
 from dichotomies.rows import Rows
 from dichotomies.training.drift import Drift
 

@@ -202,11 +202,13 @@ class FittedForest:
 
     def _on_cluster(self, function: Callable[..., Any], X: Matrix, out: Any, n_jobs: int | None) -> bool:
         """Write answers for chunks of rows to `out`; False where the work is to stay on this machine."""
-        remote = Context(n_jobs=n_jobs).cluster(_SECONDS * X.shape[0] * self.forest.n_different)
-        if remote is None:
+        context, step = Context(n_jobs=n_jobs), chunk_rows(_width(self.forest))
+        if X.ndim == 1 or X.shape[0] <= step:  # numbers of rows whose scores the model holds, or one task
             return False
-        chunks = list(row_slices(X.shape[0], chunk_rows(_width(self.forest))))
-        for i, answer in remote.results(function, self, [(X[rows],) for rows in chunks]):
+        if not context.is_on_cluster(_SECONDS * X.shape[0] * self.forest.n_different):
+            return False
+        chunks = list(row_slices(X.shape[0], step))
+        for i, answer in context.results(function, self, [(X[rows],) for rows in chunks]):
             out[chunks[i]] = answer
         return True
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
 from inspect import signature
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from sklearn import get_config
@@ -161,6 +161,10 @@ class Learner(ABC):
         full = self.fit(task, context.titled("", n_folds, n_folds + 1)) if Wanted.FULL in wanted else None
         return CrossFitted(full, members if Wanted.MEMBERS in wanted else [], scores)
 
+    def passes(self, *, is_sparse: bool) -> NodePasses | None:  # noqa: ARG002 - as few learners need it
+        """Return the way to train nodes with more rows, maybe `is_sparse`, than fit into memory, if any."""
+        return None
+
 
 def out_of_fold_scores(
     task: NodeTask, members: Sequence[NodeScorer], n_jobs: int | None = None
@@ -181,6 +185,71 @@ def out_of_fold_scores(
     batches = [(batch,) for batch in even_batches(task.node_size, n_jobs)]
     run(score, batches, n_jobs=n_jobs, shared_memory=True)
     return scores
+
+
+# ---------------------------------------------------------------------- what only some learners can do
+
+
+@runtime_checkable
+class KeepsStatistics(Protocol):
+    """A learner whose nodes follow from statistics of the classes, which can be added."""
+
+    def class_statistics(self, task: NodeTask, context: Context) -> Any:
+        """Statistics of each class in each fold of the rows of a `task`; `context` as of `fit`."""
+
+    def preset(self, task: NodeTask, known: Any) -> None:
+        """Train all nodes of the `task` from the statistics `known`, which may be those of more rows."""
+
+
+@runtime_checkable
+class TakesFrames(Protocol):
+    """A learner whose classifiers may get rows as data frames."""
+
+    def in_frame(self, columns: Any) -> Learner:
+        """Return the learner for rows with these `columns` of a data frame."""
+
+
+class Block(NamedTuple):
+    """Rows that are on the same side of every node.
+
+    Attributes
+    ----------
+    X : (n, n_features)
+    weight : (n,)
+    nodes : (m,)
+        The nodes with these rows, as indices into the list of them.
+    is_left : (m,)
+    """
+
+    X: FloatArray
+    weight: FloatArray
+    nodes: IntArray
+    is_left: BoolArray
+
+
+class NodePasses(Protocol):
+    """Trains nodes that have more rows than fit into memory, by passes over blocks of rows."""
+
+    def begun(self, task: NodeTask, n_rows: int) -> Any:
+        """Return the one node of a `task`, which has a sample of the node's `n_rows`."""
+
+    def finished(
+        self,
+        nodes: Sequence[Any],
+        scorers: Sequence[Any],
+        blocks: Callable[[Sequence[int]], Iterable[Block]],
+    ) -> list[Any]:
+        """Train nodes on all rows, and return their scorers in place of those of the samples.
+
+        `blocks` starts a pass over the rows of some nodes, which are given by their places in `nodes`.
+        """
+
+
+def statistics_of(learner: Learner) -> KeepsStatistics:
+    """Return a learner that keeps statistics; raise if it is not one."""
+    if not isinstance(learner, KeepsStatistics):
+        raise TypeError(f"Statistics can be added for naive Bayes only, not for {learner.description}.")
+    return learner
 
 
 LEARNERS: Registry[Learner] = Registry("learner", "dichotomies.learners")

@@ -17,6 +17,7 @@ from dichotomies._common.parallel import Context, even_batches
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, Wanted, takes_weight
 from dichotomies.learners.fitted_node import FittedNode
+from dichotomies.learners.frames import FrameColumns, InFrame
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Each, Part
 from dichotomies.rows import NodeTask
@@ -147,6 +148,11 @@ class GenericLearner(Learner):
         [full], _ = self._train(task, [_NONE], context, keeps=True)
         return full
 
+    def in_frame(self, columns: FrameColumns) -> GenericLearner:
+        """Return the learner for rows with these `columns` of a data frame."""
+        framed = InFrame(self.estimator, columns)
+        return GenericLearner(framed, calibrated=self.calibrated, reason=self.reason)
+
     def cross_fit(self, task: NodeTask, wanted: Wanted, context: Context) -> CrossFitted:
         """Train all nodes without each fold, and on all rows; rows are scored where a node is trained."""
         left_out = [*range(task.rows.n_folds), *([_NONE] if Wanted.FULL in wanted else [])]
@@ -160,10 +166,7 @@ class GenericLearner(Learner):
     def _train(
         self, task: NodeTask, left_out: list[int], context: Context, *, keeps: bool
     ) -> tuple[list[GenericScorer], FloatArray]:
-        """Train one model for each fold left out, and score the nodes' own rows of that fold.
-
-        Models of folds are returned only if they are to be kept, so that workers need not send them back.
-        """
+        """Train one model for each fold left out, and score the nodes' own rows of that fold."""
         self._check_weights(task)
         most, batches = np.iinfo(np.int32).max, even_batches(task.node_size, context.n_jobs)
         seeds = {f: context.rng.randint(most, size=task.n_nodes) for f in left_out}

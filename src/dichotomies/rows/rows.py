@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -59,9 +59,6 @@ class Rows:
     >>> len(view), view.X[0].tolist(), view.class_weight.tolist()
     (2, [0.0, 1.0, 0.0, 0.0], [0.0, 2.0])
     """
-
-    #: On a cluster, every worker has one copy and keeps what it remembers about it.
-    is_shipped_once: ClassVar[bool] = True
 
     base: Matrix
     codes: IntArray

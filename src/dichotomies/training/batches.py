@@ -13,13 +13,13 @@ from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer, some_nodes
+from dichotomies.learners.base import KeepsStatistics
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.training.calibration_file import fit_filed, most_rows
 from dichotomies.training.class_totals import with_totals
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
 from dichotomies.training.external import Unseen, fit_external, given, settled
 from dichotomies.training.judging import LearnerJudge
-from dichotomies.training.partial_fitting import is_naive_bayes
 from dichotomies.training.passes import Passes
 from dichotomies.training.train import Trained, grow, train
 
@@ -51,14 +51,14 @@ def planned(plan: Plan) -> Plan:
     Internal calibration that is still to be chosen is none, or Platt scaling of scores without probabilities:
     comparing calibrators takes scores of all nodes on the same folds, which only naive Bayes has here.
     """
-    if isinstance(plan.internal_calibration, Auto) and not is_naive_bayes(plan):
+    if isinstance(plan.internal_calibration, Auto) and not isinstance(plan.learner, KeepsStatistics):
         inside = None if plan.learner.gives_probabilities else BINARY.create("platt")
         plan = replace(plan, internal_calibration=inside)
     if not isinstance(plan.cv, int):
         plan = replace(plan, cv=3)
     if plan.bootstrap:
         raise ValueError("fit_batches does not hold all rows in memory; leave bootstrap at False.")
-    if plan.keep_rows and not is_naive_bayes(plan):
+    if plan.keep_rows and not isinstance(plan.learner, KeepsStatistics):
         raise ValueError("fit_batches keeps rows of naive Bayes only; leave keep_rows at 0.")
     return plan
 
@@ -173,11 +173,7 @@ class SpilledTraining:
         return np.delete(np.arange(self.counts.size[code]), held[code])
 
     def _rows(self, read: Callable[..., Rows], codes: IntArray, held: Sequence[IntArray], most: int) -> Rows:
-        """Rows of some classes, without those held out; a stratified sample if they are too many.
-
-        Rows of a sample are weighted so that each class weighs as much as without sampling, if the base
-        learner takes weights.
-        """
+        """Rows of some classes, without those held out; a stratified sample if they are too many."""
         size = np.array([self.counts.size[code] - len(held[code]) for code in codes])
         share = min(1.0, most / max(1, size.sum()))
         places = []
@@ -196,14 +192,10 @@ class SpilledTraining:
         """Grow the trees on a sample of the rows, with the exact sums of the classes."""
         sample = self._rows(self.spilled.rows, np.arange(len(held)), held, self.most_values)
         rows = with_totals(sample, self.counts)
-        return grow(self.plan, rows, LearnerJudge(self.plan, rows), self.context.rng)
+        return grow(self.plan, rows, LearnerJudge(self.plan, rows, self.context), self.context.rng)
 
     def _tasks(self, forest: Forest, t: int) -> Iterator[tuple[ClassTree, IntArray, IntArray, IntArray]]:
-        """Nodes of a tree to train together, with the place of each among all and the classes they need.
-
-        Nodes whose rows fit into memory are trained on all of them, subtree by subtree, several small ones
-        together; the nodes above one by one, each on a sample of its own rows, from which `Passes` go on.
-        """
+        """Nodes of a tree to train together, with the place of each among all and the classes they need."""
         tree, wanted = forest.trees[t], forest.new_nodes(t)
         rows = np.concatenate([[0], np.cumsum(self.counts.size[tree.leaf_order])])
         size = rows[tree.stop] - rows[tree.start]

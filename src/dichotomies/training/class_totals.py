@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def with_totals(rows: Rows, counts: RowCounts) -> Rows:
-    """A sample of rows whose classes have the mean features of all rows, which were counted.
-
-    Dense rows are moved; of sparse rows the sums are given. The covariance within classes is that of all rows
-    too, where it was counted.
-    """
+    """A sample of rows whose classes have the mean features of all rows, which were counted."""
     if not np.isfinite(counts.totals.sum()):
         return rows
     every = counts.size if counts.weight is None else counts.weight

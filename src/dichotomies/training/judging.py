@@ -27,27 +27,27 @@ from dichotomies.tree.forest import Forest, node_keys
 JUDGING_FOLDS = 3
 
 
-def calibrated_nll(plan: Plan, task: NodeTask, external: MulticlassCalibrator, seed: int = 0) -> float:
-    """Mean out-of-fold NLL of the classes, with stand-ins for the calibration that is planned.
-
-    Internal calibration is the planned one; where it is still to be chosen, the better of Platt scaling and
-    none. `external` stands for external calibration, if any is planned.
-    """
+def calibrated_nll(
+    plan: Plan, task: NodeTask, external: MulticlassCalibrator, seed: int = 0, context: Context | None = None
+) -> float:
+    """Mean out-of-fold NLL of the classes, with stand-ins for the calibration that is planned."""
     plan = replace(plan, average_folds=False)  # the final model scores what is new to it
     wanted = Wanted.SCORES | Wanted.FULL
-    crossed = CrossFit.fit(plan, task, wanted, Context(np.random.RandomState(seed), plan.n_jobs))
+    crossed = CrossFit.fit(plan, task, wanted, _seeded(context, plan, seed))
     planned = plan.internal_calibration
     ways = [None, PlattScaling()] if isinstance(planned, Auto) else [planned]
     each_way = [crossed.planned(replace(plan, internal_calibration=each)) for each in ways]
     return min(_nll(each, external) for each in each_way)
 
 
-def _nll(crossed: CrossFit, external: MulticlassCalibrator) -> float:
-    """Mean out-of-fold NLL.
+def _seeded(context: Context | None, plan: Plan, seed: int) -> Context:
+    """The context of the call, so that rows are sent once, with random numbers that start anew."""
+    given = context or Context()
+    return replace(given, rng=np.random.RandomState(seed), n_jobs=plan.n_jobs, verbose=False)
 
-    The external calibrator is fitted on the same out-of-fold probabilities: what it gains by having as many
-    parameters as it has, it gains for everything that is compared.
-    """
+
+def _nll(crossed: CrossFit, external: MulticlassCalibrator) -> float:
+    """Mean out-of-fold NLL."""
     plan, rows, forest = crossed.plan, crossed.task.rows, Forest.of([crossed.task.tree])
     model = FittedForest(forest, crossed.unseen_scorer())
     log_proba = model.predict_log_proba(np.arange(len(rows)), plan.n_jobs)
@@ -91,6 +91,7 @@ class LearnerJudge:
 
     plan: Plan
     rows: Rows
+    context: Context | None = None
     _sampled_by: tuple[int, int, bool] | None = field(default=None, init=False)
     _node_nll: dict[tuple[int, int], float] = field(default_factory=dict, init=False)
 
@@ -114,14 +115,14 @@ class LearnerJudge:
         if calibrated:
             rows = only_present(self._sample)
             restricted = tree.restrict(set(rows.classes.tolist())).over(rows.classes)
-            return calibrated_nll(self.plan, NodeTask(rows, restricted), VectorScaling(), seed)
+            return calibrated_nll(self.plan, NodeTask(rows, restricted), VectorScaling(), seed, self.context)
         keys = node_keys(tree).sides
         if not self.plan.learner.nodes_are_independent:
             self._node_nll.clear()
         new = np.array([k for k, key in enumerate(keys) if key not in self._node_nll], dtype=np.intp)
         if len(new):
             task = NodeTask(self._sample, tree, None if len(new) == tree.n_nodes else new)
-            context = Context(np.random.RandomState(seed), self.plan.n_jobs)
+            context = _seeded(self.context, self.plan, seed)
             nll = node_nll(CrossFit.fit(self.plan, task, Wanted.SCORES, context))
             self._node_nll |= zip([keys[k] for k in new], nll.tolist(), strict=True)
         return sum(self._node_nll[key] for key in keys) / float(self._sample.class_weight.sum())

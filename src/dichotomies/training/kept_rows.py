@@ -75,15 +75,7 @@ class KeptRows:
         n_old: int = 0,
         n_seen: int = 0,
     ) -> KeptRows:
-        """Keep as many rows as planned, but at least one of each class.
-
-        Parameters
-        ----------
-        scores : (n_sample,), (n_sample, n_nodes)
-            Row numbers, and their out-of-fold log-odds.
-        n_old, n_seen : int
-            The first `n_old` rows are a sample of `n_seen` rows: they stand for as many.
-        """
+        """Keep as many rows as planned, but at least one of each class."""
         (among, log_odds), most = scores, plan.keep_rows
         n_seen += len(rows) - n_old
         if isinstance(most, str) or len(rows) <= most:

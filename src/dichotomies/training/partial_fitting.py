@@ -12,8 +12,7 @@ import numpy as np
 from dichotomies._common.parallel import Context
 from dichotomies._common.typing import LabelArray
 from dichotomies.inference.fitted import FittedForest
-from dichotomies.learners import LEARNERS
-from dichotomies.learners.naive_bayes import NaiveBayesLearner
+from dichotomies.learners.base import statistics_of
 from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import fold_count, fold_of_rows
@@ -43,19 +42,8 @@ class Learned:
 
 
 def learn(plan: Plan, before: Learned | None, new: Rows, context: Context) -> tuple[Trained, ClassStatistics]:
-    """Train a model on the rows before and new ones.
-
-    The trees are grown on the first rows; new classes are placed in them. All nodes are trained from the
-    statistics of all rows, exactly; calibrators are fitted, and chosen, on the rows that are kept.
-
-    Parameters
-    ----------
-    before : Learned or None
-        None to start.
-    new : Rows
-        Over all classes so far and new ones.
-    """
-    learner = naive_bayes(plan)
+    """Train a model on the rows before and new ones."""
+    learner = statistics_of(plan.learner)
     if plan.bootstrap:
         raise ValueError("partial_fit keeps one set of statistics for all trees; leave bootstrap at False.")
     new = _in_folds(plan, before, new, context)
@@ -95,7 +83,7 @@ def learn_batches(
         counts = own if counts is None else counts.plus(own)
         known = new.classes if kept is None else np.union1d(classes, new.classes)
         new = _over(new, known)
-        more = naive_bayes(plan).class_statistics(NodeTask(new, _any_tree(known)), context)
+        more = statistics_of(plan.learner).class_statistics(NodeTask(new, _any_tree(known)), context)
         new.memo.clear()  # it refers to the rows, which would stay in memory until cycles are collected
         if statistics is not None:
             more = statistics.over(np.searchsorted(known, classes), len(known)).plus(more)
@@ -105,7 +93,7 @@ def learn_batches(
         raise ValueError("There is no batch of rows.")
     counts.check_classes()
     rows = kept.rows(classes, statistics.n_features)
-    forest = grow(plan, with_totals(rows, counts), LearnerJudge(plan, rows), context.rng)
+    forest = grow(plan, with_totals(rows, counts), LearnerJudge(plan, rows, context), context.rng)
     trained = _trained(plan, forest, rows, kept, statistics, context)
     if len(kept) == kept.n_seen or not _calibrates_on_one_fold(plan) or trained.model.external is None:
         return trained, statistics
@@ -195,22 +183,9 @@ def _trained(
 ) -> Trained:
     """Train all nodes from statistics, and calibrate on the rows that are kept."""
     rows = counted_once(rows, kept.n_seen)
-    naive_bayes(plan).preset(NodeTask(rows, forest.trees[0]), statistics)
+    statistics_of(plan.learner).preset(NodeTask(rows, forest.trees[0]), statistics)
     trained = train(replace(plan, keep_rows=0), forest, rows, context)
     return trained._replace(kept=kept)
-
-
-def is_naive_bayes(plan: Plan) -> bool:
-    """Return True if nodes follow from statistics that can be added."""
-    return isinstance(plan.learner, LEARNERS.get("naive-bayes"))
-
-
-def naive_bayes(plan: Plan) -> NaiveBayesLearner:
-    """The learner of a plan; raise unless it is naive Bayes."""
-    if not is_naive_bayes(plan):
-        raise TypeError(f"Statistics can be added for naive Bayes only, not for {plan.learner.description}.")
-    learner: NaiveBayesLearner = plan.learner  # type: ignore[assignment]
-    return learner
 
 
 def _in_folds(plan: Plan, before: Learned | None, new: Rows, context: Context) -> Rows:
@@ -219,13 +194,13 @@ def _in_folds(plan: Plan, before: Learned | None, new: Rows, context: Context) -
         return new
     if before is not None:
         return new.in_folds(before.statistics.n_folds, context.rng, first=before.kept.n_seen)
-    cv = fold_count(len(new), new.n_classes, NaiveBayesLearner.folds) if plan.cv == "auto" else plan.cv
+    cv = fold_count(len(new), new.n_classes, plan.learner.folds) if plan.cv == "auto" else plan.cv
     return replace(new, fold=fold_of_rows(new.codes, cv, context.rng))
 
 
 def _forest(plan: Plan, before: Learned | None, rows: Rows, context: Context) -> Forest:
     if before is None:
-        return grow(plan, rows, LearnerJudge(plan, rows), context.rng)
+        return grow(plan, rows, LearnerJudge(plan, rows, context), context.rng)
     if rows.n_classes == before.model.n_classes:
         return before.model.forest
     return Forest.of(placed(before.model, rows))

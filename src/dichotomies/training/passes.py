@@ -1,8 +1,8 @@
-"""Passes over spilled rows for nodes of logistic regression that have more rows than fit into memory."""
+"""Passes over spilled rows for nodes that have more rows than fit into memory."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from dichotomies._common.chunks import row_slices
 from dichotomies._common.parallel import ONE_BLAS_THREAD
-from dichotomies.learners.logistic.learner import LogisticLearner
-from dichotomies.learners.logistic.passes import Block, BlockedNode, minimise
+from dichotomies.learners.base import Block
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dichotomies._common.typing import IntArray
     from dichotomies.learners import Scorer
+    from dichotomies.learners.base import NodePasses
     from dichotomies.rows import NodeTask
     from dichotomies.training.batches import SpilledTraining
 
@@ -30,7 +30,7 @@ class Passes:
     """Nodes that were trained on a sample of their rows, and go on to the optimum for all of them.
 
     As many as have their matrices of second derivatives in half of the memory take their passes together.
-    Only logistic regression on dense rows without internal calibration does so; other nodes stay as they are.
+    Nodes of learners without passes, and those that are calibrated inside, stay as they are.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Passes:
 
     training: SpilledTraining
     held: Sequence[IntArray]
-    _nodes: list[BlockedNode] = field(default_factory=list)
+    _nodes: list[Any] = field(default_factory=list)
     _places: list[int] = field(default_factory=list)
     _sides: list[IntArray] = field(default_factory=list)
 
@@ -49,18 +49,17 @@ class Passes:
         scorer: Any = parts[-1][0]
         n_rows = int(self._n_free[np.unique(task.rows.codes)].sum())
         is_sampled = len(task.rows) < n_rows
-        if self._suits and is_sampled and scorer.is_trained[0]:
-            learner: Any = self.training.plan.learner
-            self._nodes.append(BlockedNode.of(learner, task, n_rows))
+        if self._way is not None and is_sampled and scorer.is_trained[0]:
+            self._nodes.append(self._way.begun(task, n_rows))
             self._places.append(len(parts) - 1)
             self._sides.append(_side_of_class(task))
         if self._nodes and (is_last or not is_sampled or len(self._nodes) >= self._most_nodes):
             self._run(parts)
 
     @cached_property
-    def _suits(self) -> bool:
-        plan, counts = self.training.node_plan, self.training.counts
-        return type(plan.learner) is LogisticLearner and not plan.uses_folds and not counts.is_sparse
+    def _way(self) -> NodePasses | None:
+        plan = self.training.node_plan
+        return None if plan.uses_folds else plan.learner.passes(is_sparse=self.training.counts.is_sparse)
 
     @cached_property
     def _n_free(self) -> IntArray:
@@ -74,13 +73,12 @@ class Passes:
         return max(1, self.training.max_memory // (2 * matrices))
 
     def _run(self, parts: list[tuple[Scorer, int]]) -> None:
-        learner: Any = self.training.plan.learner
+        assert self._way is not None
+        sampled = [parts[place][0] for place in self._places]
         with ONE_BLAS_THREAD:  # the last bits of a product depend on their number
-            minimise(self._nodes, self._blocks, learner.settings.max_iter)
-        for place, node in zip(self._places, self._nodes, strict=True):
-            scorer: Any = parts[place][0]
-            weights, intercept = node.theta[None, :-1], node.theta[None, -1]
-            parts[place] = replace(scorer, weights=weights.copy(), intercept=intercept.copy()), 1
+            finished = self._way.finished(self._nodes, sampled, self._blocks)
+        for place, scorer in zip(self._places, finished, strict=True):
+            parts[place] = scorer, 1
         self._nodes, self._places, self._sides = [], [], []
 
     def _blocks(self, active: Sequence[int]) -> Iterator[Block]:

@@ -19,17 +19,7 @@ if TYPE_CHECKING:
 
 
 def placed(model: FittedForest, rows: Rows) -> list[ClassTree]:
-    """The trees of a model with classes in them that it does not know.
-
-    A class becomes the sibling of the class with the largest sum of two numbers between 0 and 1: the mean
-    square root of the probability that the tree gives that class for rows of the new one, and the cosine of
-    the means of both classes.
-
-    Parameters
-    ----------
-    rows : Rows
-        Of all classes, those that the model knows and new ones.
-    """
+    """The trees of a model with classes in them that it does not know."""
     is_new = ~np.isin(rows.classes, model.tree.classes)
     new = rows.class_order[is_new[rows.class_order]]
     cosine, taken_for = class_cosines(rows, new), _taken_for(model, rows, new)
@@ -55,10 +45,7 @@ def _taken_for(model: FittedForest, rows: Rows, new: IntArray) -> FloatArray:
 
 
 def class_cosines(rows: Rows, some: IntArray) -> FloatArray:
-    """Cosines between means of some classes and of all, (n_some, n_classes), less the mean of all means.
-
-    Dense features are divided by their standard deviations first.
-    """
+    """Cosines between means of some classes and of all, (n_some, n_classes), less the mean of all means."""
     sums = class_sums(GrowingTask(rows))
     mean, place = sums.mean, np.argsort(sums.order)
     centre = np.asarray(mean.mean(axis=0)).ravel()

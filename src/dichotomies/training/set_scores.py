@@ -23,10 +23,7 @@ from dichotomies.training.plan import Plan
 
 
 def conformal_scores(plan: Plan, fitted: FittedForest, rows: Rows, unseen: Unseen) -> ConformalRows | None:
-    """Evaluate all rows by models that have not seen them; None if there is no row.
-
-    External calibrators are fitted anew without the fold of the row.
-    """
+    """Evaluate all rows by models that have not seen them; None if there is no row."""
     sample = rows.take(unseen.rows)
     if not len(sample):
         return None

@@ -161,12 +161,7 @@ def _held_out(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask],
 
 
 def _rows_to_hold_out(rows: Rows, share: Any, rng: Any) -> BoolArray:
-    """Rows to calibrate on, none of them of a class with few.
-
-    Such a class would lose a large part of its training rows. It would then be among the least probable
-    classes, and its rows would be over-represented among those to calibrate on: the calibrator would learn
-    to invert the ranking.
-    """
+    """Rows to calibrate on, none of them of a class with few."""
     return hold_out(rows.codes, share, rng) & (rows.class_size >= _FEWEST_ROWS)[rows.codes]
 
 

@@ -91,13 +91,7 @@ class Update:
 
     @classmethod
     def adding(cls, plan: Plan, model: FittedForest, kept: KeptRows, new: Rows, context: Context) -> Update:
-        """Add rows, of known classes and new ones.
-
-        Parameters
-        ----------
-        new : Rows
-            Over all classes, those of the model and new ones.
-        """
+        """Add rows, of known classes and new ones."""
         known = model.tree.classes
         if kept.fold is not None:
             new = new.in_folds(max(2, int(kept.fold.max()) + 1), context.rng, first=kept.n_seen)
@@ -154,10 +148,7 @@ class Update:
         return Updated(model, kept, conformal, found.source, nll, added)
 
     def _unseen(self, found: EditedForest, crossed: Sequence[CrossFit]) -> Unseen:
-        """The rows that have scores, and the new ones, with log-odds by models that have not seen them.
-
-        Nodes that were not trained again have not seen the new rows either.
-        """
+        """The rows that have scores, and the new ones, with log-odds by models that have not seen them."""
         rows = self.rows
         sample = np.concatenate([self.old_sample, np.arange(self.n_old, len(rows))])
         is_old = found.source >= 0

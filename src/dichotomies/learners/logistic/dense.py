@@ -6,7 +6,7 @@ nodes with fewer rows than features by the products of their rows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,28 +40,6 @@ _ROWS_PER_FEATURE = 16
 _CHUNK = 2048
 
 
-class DenseRoom(NamedTuple):
-    """Memory for the weights of all nodes on dense rows; on most systems, what is not written takes none.
-
-    Attributes
-    ----------
-    weights : (n_kept, n_nodes, n_features)
-    along : (n_kept, n_nodes, n_features)
-        Weights along the principal axes.
-    is_along : (n_nodes,)
-        Nodes whose weights are those along the axes.
-    """
-
-    weights: FloatArray
-    along: FloatArray
-    is_along: BoolArray
-
-    @classmethod
-    def around(cls, weights: FloatArray) -> DenseRoom:
-        """Make room for weights along the axes beside those of the features."""
-        return cls(weights, np.zeros(weights.shape), np.zeros(weights.shape[1], dtype=np.bool_))
-
-
 def large_nodes(training: NodeTraining) -> BoolArray:
     """Mark the nodes that are solved along the principal axes, where these suit."""
     size = training.task.node_size
@@ -69,49 +47,33 @@ def large_nodes(training: NodeTraining) -> BoolArray:
 
 
 def by_kernels(training: NodeTraining, which: IntArray, results: Results, weights: FloatArray) -> IntArray:
-    """Train nodes here or on a cluster; return those that no kernel solved.
+    """Train nodes, each by the kernel it suits; return those that none solved.
 
     Parameters
     ----------
     weights : (n_kept, n_nodes, n_features)
         Written.
     """
-    room = DenseRoom.around(weights)
-    if training.is_for_cluster(which):
-        from dichotomies.learners.logistic import cluster
-
-        left = cluster.train_dense(training, which, results, room)
-    else:
-        left = train_here(training, which, results, room)
-    if training.unsorted_axes is not None:
-        # all at once: the last bit of a product depends on how many there are
-        along = which[large_nodes(training)[which]]
-        solved = room.is_along[along]
-        for member in range(training.n_kept):
-            turned = room.along[member, along] @ training.unsorted_axes.basis.T
-            room.weights[member, along[solved]] = turned[solved]
-    return left
-
-
-def train_here(training: NodeTraining, which: IntArray, results: Results, room: DenseRoom) -> IntArray:
-    """Train nodes on this machine, each by the kernel it suits; return those that none solved."""
-    left = along_axes(training, which, results, room)
+    left = along_axes(training, which, results, weights)
     if not len(left):  # then the rows need not be sorted
         return left
-    left = by_gram(training, left, training.X, results, room.weights)
-    return training.by_rows(left, training.X, results, room.weights)
+    left = by_gram(training, left, training.X, results, weights)
+    return training.by_rows(left, training.X, results, weights)
 
 
-def along_axes(training: NodeTraining, which: IntArray, results: Results, room: DenseRoom) -> IntArray:
+def along_axes(training: NodeTraining, which: IntArray, results: Results, weights: FloatArray) -> IntArray:
     """Train large nodes in single precision; return those that are left to others."""
     is_large = large_nodes(training)[which]
-    if training.axes is None or not is_large.any():
+    if not is_large.any() or training.axes is None:
         return which
-    axes, chosen = training.axes, which[is_large]
-    given = training.nodes, training.objective, results, room.along
+    axes, chosen, along = training.axes, which[is_large], np.zeros(weights.shape)
+    given = training.nodes, training.objective, results, along
     training.in_batches(chosen, lambda some: train_along_axes(some, axes, *given))
     failed = (results.n_steps[:, chosen] < 0).any(axis=0)
-    room.is_along[chosen[~failed]] = True
+    for member in range(training.n_kept):
+        # all at once: the last bit of a product depends on how many there are
+        turned = along[member, chosen] @ axes.basis.T
+        weights[member, chosen[~failed]] = turned[~failed]
     return np.concatenate([which[~is_large], chosen[failed]])
 
 

@@ -11,7 +11,15 @@ from sklearn.linear_model import LogisticRegression
 from dichotomies._common.parallel import Context
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.newton.node import Objective
-from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, NodeScorer, Unsupported, Wanted
+from dichotomies.learners.base import (
+    LEARNERS,
+    CrossFitted,
+    Learner,
+    NodePasses,
+    NodeScorer,
+    Unsupported,
+    Wanted,
+)
 from dichotomies.learners.logistic.training import NodeTraining
 from dichotomies.rows import NodeTask
 from dichotomies.rows.folds import Folds
@@ -131,6 +139,12 @@ class LogisticLearner(Learner):
             trained.members[1:],
             trained.results.scores if Wanted.SCORES in wanted else None,
         )
+
+    def passes(self, *, is_sparse: bool) -> NodePasses | None:
+        """Return the way to train nodes with more rows than fit into memory; none if `is_sparse`."""
+        from dichotomies.learners.logistic.passes import LogisticPasses
+
+        return LogisticPasses(self) if type(self) is LogisticLearner and not is_sparse else None
 
     def _training(
         self, task: NodeTask, folds: IntArray | None, n_kept: int, context: Context

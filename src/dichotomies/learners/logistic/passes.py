@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
-from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.newton.node import Objective
+from dichotomies.learners.base import Block
 from dichotomies.learners.logistic.learner import LogisticLearner
 from dichotomies.learners.logistic.truncated import Rows
 from dichotomies.rows import NodeTask
@@ -26,24 +27,6 @@ _SMALLEST_STEP = 2.0**-20
 
 #: Part of `tol` that derivatives must not exceed; it takes hardly more than one step of Newton's method.
 _ACCURACY = 0.1
-
-
-class Block(NamedTuple):
-    """Rows that are on the same side of every node.
-
-    Attributes
-    ----------
-    X : (n, n_features)
-    weight : (n,)
-    nodes : (m,)
-        The nodes with these rows, as indices into the list of them.
-    is_left : (m,)
-    """
-
-    X: FloatArray
-    weight: FloatArray
-    nodes: IntArray
-    is_left: BoolArray
 
 
 @dataclass
@@ -125,6 +108,30 @@ def _solved(hessian: FloatArray, gradient: FloatArray) -> FloatArray:
         diagonal = np.diag(hessian)
         solution = gradient / np.where(diagonal > 0.0, diagonal, 1.0)
     return solution
+
+
+@dataclass(frozen=True)
+class LogisticPasses:
+    """Nodes of logistic regression on rows that come in blocks, see `NodePasses`."""
+
+    learner: LogisticLearner
+
+    def begun(self, task: NodeTask, n_rows: int) -> BlockedNode:
+        """Return the one node of a `task`, which has a sample of the node's `n_rows`."""
+        return BlockedNode.of(self.learner, task, n_rows)
+
+    def finished(
+        self,
+        nodes: Sequence[BlockedNode],
+        scorers: Sequence[Any],
+        blocks: Callable[[Sequence[int]], Iterable[Block]],
+    ) -> list[Any]:
+        """Train nodes on all rows of `blocks`; return their scorers."""
+        minimise(nodes, blocks, self.learner.settings.max_iter)
+        return [
+            replace(scorer, weights=node.theta[None, :-1].copy(), intercept=node.theta[None, -1].copy())
+            for node, scorer in zip(nodes, scorers, strict=True)
+        ]
 
 
 def minimise(

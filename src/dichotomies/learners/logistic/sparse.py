@@ -41,10 +41,6 @@ def train_sparse(training: NodeTraining, results: Results) -> list[NodeScorer]:
     size = (len(task.rows) + training.n_kept * task.n_nodes) * shape[1]
     if size <= _WRITTEN_OUT and training.is_small():
         return _by_feature(shape, _written_out(training, results), results)
-    if training.is_for_cluster(every):
-        from dichotomies.learners.logistic import cluster
-
-        return _by_feature(shape, cluster.train_sparse(training, every, results), results)
     return _by_feature(shape, by_kernels(training, every, results), results)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from dichotomies.learners.base import NodeScorer
     from dichotomies.learners.logistic.learner import Settings
     from dichotomies.rows import NodeTask
-
-#: Seconds of a kernel per number in the rows of a node, member and strength of the penalty.
-_SECONDS = 3e-9
 
 
 class Solver(Protocol):
@@ -183,15 +180,10 @@ class NodeTraining:
 
     def run(self) -> Trained:
         """Train all nodes."""
-        results = self.results_of(np.arange(self.task.n_nodes))
+        results = self._results()
         members = self._dense(results) if self.is_dense else train_sparse(self, results)
         self._warn_of(results)
         return Trained(members, results)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """State for the workers of a cluster, without what is quicker to compute there than to send."""
-        state = {each.name: getattr(self, each.name) for each in fields(self)}
-        return state | {"context": Context(), "unsorted_axes": self.unsorted_axes}
 
     @property
     def is_dense(self) -> bool:
@@ -204,14 +196,9 @@ class NodeTraining:
         return self.task.rows.features_of(self.task.row_order)
 
     @cached_property
-    def unsorted_axes(self) -> Axes | None:
-        """The rows along their principal axes; None where nodes are not solved along them."""
-        return suitable_axes(self) if self.is_dense else None
-
-    @cached_property
     def axes(self) -> Axes | None:
-        """The rows along their principal axes, sorted by leaf."""
-        axes = self.unsorted_axes
+        """The rows along their principal axes, sorted by leaf; None where nodes are not solved along them."""
+        axes = suitable_axes(self)
         return None if axes is None else axes._replace(rows=axes.rows.take(self.task.row_order, axis=0))
 
     @cached_property
@@ -219,22 +206,9 @@ class NodeTraining:
         """The objective at each node."""
         return self.settings.objective(self.task.left_is_positive, self.C, self.task.rows.base.dtype)
 
-    def results_of(self, which: IntArray) -> Results:
-        """Results before training, with room for the scores of some nodes."""
-        empty, size = self._empty_results, np.zeros(self.task.n_nodes, dtype=np.intp)
-        if self.folds is not None:
-            size[which] = self.task.node_size[which]
-        return empty._replace(
-            intercept=empty.intercept.copy(),
-            n_steps=empty.n_steps.copy(),
-            scores=np.full(size.sum(), np.nan),
-            pair_offsets=np.cumsum(size) - size,
-            nll=empty.nll.copy(),
-        )
-
-    @cached_property
-    def _empty_results(self) -> Results:
-        """Results before training: which members have both sides, and what the others answer."""
+    def _results(self) -> Results:
+        """Results before training: which members have both sides, what the others answer, no scores yet."""
+        size = self.task.node_size if self.folds is not None else np.zeros(self.task.n_nodes, dtype=np.intp)
         nodes = self.nodes
         left, right, n_left, n_right = np.empty((4, self.n_members, self.task.n_nodes))
         edges = np.stack([nodes.first, nodes.split, nodes.last])
@@ -247,8 +221,8 @@ class NodeTraining:
             intercept=np.log((left + 1.0) / (right + 1.0)),
             is_trained=(n_left > 0) & (n_right > 0),
             n_steps=np.ones(left.shape, dtype=np.intp),
-            scores=np.empty(0),
-            pair_offsets=np.zeros(self.task.n_nodes, dtype=np.intp),
+            scores=np.full(size.sum(), np.nan),
+            pair_offsets=np.cumsum(size) - size,
             nll=np.full(self.C.shape, np.nan),
         )
 
@@ -268,21 +242,11 @@ class NodeTraining:
         rows = self.task.rows
         return is_small(len(rows), _plain_seconds(self.task.node_size, rows.n_features, n_problems))
 
-    def seconds(self, which: IntArray) -> FloatArray:
-        """Estimate how long kernels take for each of some nodes."""
-        base, n_problems = self.task.rows.base, self.n_members * self.C.shape[1]
-        numbers_per_row = base.size / max(1, base.shape[0])  # of a sparse matrix, its entries
-        seconds: FloatArray = _SECONDS * numbers_per_row * n_problems * self.task.node_size[which]
-        return seconds
-
-    def is_for_cluster(self, which: IntArray) -> bool:
-        """Return True if a cluster is active, and these nodes are worth sending to it."""
-        return len(which) > 0 and self.context.cluster(float(self.seconds(which).sum())) is not None
-
     # ------------------------------------------------------------------ dense rows
 
     def _dense(self, results: Results) -> list[NodeScorer]:
-        weights = self.no_weights()
+        shape = self.n_kept, self.task.n_nodes, self.task.rows.n_features
+        weights: FloatArray = np.zeros(shape, self.task.rows.base.dtype)
         self.solve_dense(np.flatnonzero(results.is_trained[0]), results, weights)
         return [
             DenseWeights(weights[member], results.intercept[member], results.is_trained[member])
@@ -299,12 +263,6 @@ class NodeTraining:
         if len(left):
             X = self.X.astype(np.float64, copy=False) if is_small else self.X
             self.by_newton(left, X, results, weights)
-
-    def no_weights(self) -> FloatArray:
-        """Weights (n_kept, n_nodes, n_features) before training, zeros."""
-        shape = self.n_kept, self.task.n_nodes, self.task.rows.n_features
-        weights: FloatArray = np.zeros(shape, self.task.rows.base.dtype)
-        return weights
 
     def by_newton(self, which: IntArray, X: FloatArray, results: Results, weights: FloatArray) -> None:
         """Train nodes by matrices of second derivatives, in plain numpy."""

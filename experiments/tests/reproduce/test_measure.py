@@ -12,7 +12,7 @@ from experiments.reproduce.measure import measure
 from experiments.running import measurement
 from experiments.running.memory import PeakMemory
 from experiments.running.seeds import derived_seed
-from tests.experiments.conftest import TRIAL
+from experiments.tests.conftest import TRIAL
 
 DIGITS = replace(TRIAL, dataset="optdigits", repeat=1, fold=2)
 

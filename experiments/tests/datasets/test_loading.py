@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.datasets import DATASETS, FetchError, RawFile, available, describe, load
-from tests.experiments.datasets.test_sources import lines, zipped
+from experiments.tests.datasets.test_sources import lines, zipped
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from experiments.reproduce.trial import PaperStore
 from experiments.running import pool
 from experiments.running.pool import RunSummary, Silent, WorkerKilledError
 from experiments.running.result import METRICS
-from tests.experiments.conftest import TRIAL
+from experiments.tests.conftest import TRIAL
 
 TRIALS = [replace(TRIAL, fold=fold) for fold in range(5)]
 REAL = PaperChoice(

@@ -7,6 +7,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from experiments.reproduce.trial import PaperResult, PaperTrial
+from tests.conftest import digits, real_data, rng
+
+__all__ = ["digits", "real_data", "rng"]  # fixtures
 
 TRIAL = PaperTrial("letter", "naive_bayes", "as-numbers-imply", "none", 0, 0)
 

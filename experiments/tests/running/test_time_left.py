@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from experiments.running.time_left import TimeLeft, kind_of
-from tests.experiments.conftest import TRIAL
+from experiments.tests.conftest import TRIAL
 
 
 def test_before_the_first_like_trial_the_time_is_what_was_thought(make_result):

@@ -116,7 +116,7 @@ def test_a_transaction_that_was_killed_leaves_no_trace(path, make_result):
 
 _APPENDER = """
 import sys
-from tests.experiments.running.test_store import append
+from experiments.tests.running.test_store import append
 append(sys.argv[1], repeat=2)
 """
 
