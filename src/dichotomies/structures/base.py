@@ -134,6 +134,7 @@ class Structure(BaseEstimator, ABC):
 
 STRUCTURES: Registry[Structure] = Registry("structure", __package__ or "")
 CATALOGUE.add_family("structure", STRUCTURES, Estimator())
+CATALOGUE.retire("structure", "evolved", "spectral")
 
 
 def split_downwards(
