@@ -143,7 +143,7 @@ class Estimator:
         return public or name in self.others
 
 
-class Retired:
+class NameOnly:
     """Form of parameters in files of earlier versions whose class is gone: they are read as its name."""
 
     def __init__(self, name: str) -> None:
@@ -180,7 +180,7 @@ class Catalogue:
         self._names: dict[type, str] = {}
         self._families: dict[str, tuple[Registry, Form]] = {}
         self._others: list[Registry] = []
-        self._retired: dict[str, Retired] = {}
+        self._retired: dict[str, tuple[type, Form]] = {}
 
     def add(self, name: str, cls: type, form: Form) -> None:
         """Register a savable class."""
@@ -192,9 +192,9 @@ class Catalogue:
         """Register all classes of a registry as ``prefix/name``."""
         self._families[prefix] = registry, form
 
-    def retire(self, prefix: str, *names: str) -> None:
-        """Read objects ``prefix/name`` of earlier versions as ``name``."""
-        self._retired |= {f"{prefix}/{name}": Retired(name) for name in names}
+    def retire(self, name: str, cls: type, form: Form) -> None:
+        """Read objects of earlier versions under a name whose class is gone."""
+        self._retired[name] = cls, form
 
     def search(self, registry: Registry) -> None:
         """Import the modules of this registry before a name counts as unknown: they may register it."""
@@ -215,7 +215,7 @@ class Catalogue:
     def find(self, name: str) -> tuple[type, Form]:
         """Return the class of a name, and its form."""
         if name in self._retired:
-            return str, self._retired[name]
+            return self._retired[name]
         prefix, slash, short = name.partition("/")
         if slash and prefix in self._families:
             registry, form = self._families[prefix]
