@@ -48,7 +48,6 @@ def test_every_option_reaches_the_ensemble(digit_files, tmp_path):
         "--trees": 2,
         "--max-features": 0.25,
         "--pooling": "arithmetic",
-        "--member-calibration": "temperature",
         "--structure": "class-balanced",
         "--external": "none",
         "--internal": "platt",
@@ -62,7 +61,6 @@ def test_every_option_reaches_the_ensemble(digit_files, tmp_path):
         "digit",
         "-o",
         tmp_path / "m",
-        "--bootstrap",
         "--quiet",
         *arguments,
     )
@@ -70,9 +68,7 @@ def test_every_option_reaches_the_ensemble(digit_files, tmp_path):
     expected = {
         "n_estimators": 2,
         "max_features": 0.25,
-        "bootstrap": True,
         "pooling": "arithmetic",
-        "member_calibration": "temperature",
         "structure": "class-balanced",
         "external_calibration": None,
         "internal_calibration": "platt",
@@ -117,12 +113,11 @@ def test_show_tells_what_an_ensemble_is_and_draws_any_of_its_trees(digit_files, 
     chosen = reference.calibration_
     assert facts["calibration"] == {
         "internal": chosen.internal,
-        "member": "none",
         "external": chosen.external,
     }
     shown = run("show", pool).stdout
     assert f"tree 1 of 3 (--tree draws another):\n{reference.trees_[0].draw()}" in shown
-    calibration = f"internal {chosen.internal}, member none, external {chosen.external}"
+    calibration = f"internal {chosen.internal}, external {chosen.external}"
     assert f"calibration: {calibration}" in shown
     assert reference.trees_[2].draw() in run("show", pool, "--tree", 3).stdout
     assert "3 trees" in " ".join(run("show", pool, "--tree", 4, code=2).stderr.split())
@@ -131,7 +126,7 @@ def test_show_tells_what_an_ensemble_is_and_draws_any_of_its_trees(digit_files, 
 
 def test_ensembles_are_compared_with_trees(digit_files):
     common = "estimator=gaussian-nb"
-    configs = [f"one: {common}", f"three: {common} trees=3 pooling=arithmetic member-calibration=none"]
+    configs = [f"one: {common}", f"three: {common} trees=3 pooling=arithmetic"]
     arguments = [each for config in configs for each in ("--config", config)]
     options = ["--label", "digit", "--folds", 2, "--references", "none"]
     found = run_json("compare", digit_files.test, *options, *arguments)
@@ -150,14 +145,12 @@ def test_ensembles_are_compared_with_trees(digit_files):
 def test_a_file_says_of_ensembles_what_options_say(tmp_path):
     path = tmp_path / "c.toml"
     path.write_text(
-        '[pool]\ntrees = 5\nmax-features = 0.3\nbootstrap = true\nmember-calibration = "vector"\n'
-        '[same]\ntrees = 5\nmember-calibration = "none"\n'
+        '[pool]\ntrees = 5\nmax-features = 0.3\npooling = "arithmetic"\n'
+        '[same]\ntrees = 5\nexternal = "none"\n'
     )
     assert configurations([str(path)]) == {
-        "pool": Settings(
-            trees=5, values={"max_features": 0.3, "bootstrap": True, "member_calibration": "vector"}
-        ),
-        "same": Settings(trees=5, values={"member_calibration": "none"}),
+        "pool": Settings(trees=5, values={"max_features": 0.3, "pooling": "arithmetic"}),
+        "same": Settings(trees=5, values={"external": "none"}),
     }
 
 
@@ -165,8 +158,6 @@ def test_a_file_says_of_ensembles_what_options_say(tmp_path):
     ("option", "setting"),
     [
         (["--pooling", "geometric"], "pooling"),
-        (["--member-calibration", "none"], "member_calibration"),
-        (["--bootstrap"], "bootstrap"),
         (["--max-features", "0.5"], "max_features"),
     ],
 )
@@ -183,10 +174,8 @@ def test_one_tree_has_no_settings_of_ensembles(option, setting, digit_files, tmp
     [
         ("a: trees=0", "There must be one tree or more, got trees=0."),
         ("a: trees=many", "'trees' must be a whole number, got 'many'"),
-        ("a: trees=2 bootstrap=3", "'bootstrap' must be true or false, got 3"),
         ("a: trees=2 pooling=3", "'pooling' must be a name, got 3"),
         ("a: trees=2 pooling=geometrc", "no pooling 'geometrc'; choose from geometric, arithmetic. Did you"),
-        ("a: trees=2 member_calibration=vectr", "no member calibration 'vectr'"),
     ],
 )
 def test_settings_of_ensembles_that_are_not_understood_are_said_to_be_so(config, said, digit_files):

@@ -111,9 +111,7 @@ def _others():
     X, y = digits()
     tree = model("logistic").tree_
     yield model("naive-bayes gaussian", structure=FixedTree(tree))
-    yield NestedDichotomyEnsemble(
-        GaussianNB(), n_estimators=3, member_calibration="temperature", random_state=0
-    ).fit(X, y)
+    yield NestedDichotomyEnsemble(GaussianNB(), n_estimators=3, random_state=0).fit(X, y)
     yield model("naive-bayes gaussian", structure=tree)
     yield model("naive-bayes gaussian", structure=tree).calibrate_sets(X, y)
     yield NestedDichotomyClassifier(GaussianNB(), tree, random_state=0).partial_fit(X, y)

@@ -33,7 +33,7 @@ def list_registered(json: options.Json = False) -> None:
         "structure": "structure: how a tree is grown",
         "learner": "learner: how all nodes are trained (default: found by the estimator)",
         "internal": "internal, internal_calibration: how every node is calibrated",
-        "external": "external, external_calibration, member_calibration: how a tree or a pool is calibrated",
+        "external": "external, external_calibration: how a tree or a pool is calibrated",
         "pooling": "pooling: which mean of several trees' probabilities is taken",
     }
     from rich.console import Console

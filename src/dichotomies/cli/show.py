@@ -10,7 +10,6 @@ from dichotomies.cli import options
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.inputs import load_model
 from dichotomies.cli.printing import plural, print_json, printable, size_of
-from dichotomies.cli.settings import NONE
 from dichotomies.cli.trees import facts_of_trees, trees_of
 
 if TYPE_CHECKING:
@@ -70,14 +69,11 @@ def _facts(model: "TableModel", path: Path) -> dict[str, Any]:
 
 
 def _calibration(classifier: Any) -> dict[str, str]:
-    """Return the calibration of the nodes (internal), of each tree (member) and of the whole (external)."""
+    """Return the calibration of the nodes (internal) and of the whole (external)."""
     fitted = getattr(classifier, "calibration_", None)
     if fitted is None:
         return {}
-    member = {}
-    if hasattr(classifier, "member_calibration"):
-        member["member"] = " ".join(str(classifier.member_calibration or NONE).split())
-    return {"internal": fitted.internal, **member, "external": fitted.external}
+    return {"internal": fitted.internal, "external": fitted.external}
 
 
 def _comparison(classifier: Any) -> str | None:
