@@ -15,9 +15,6 @@ from dichotomies.learners.base import NodeScorer
 from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
 from dichotomies.rows import NodeTask
 
-#: Additions up to which every node adds up its own leaves, however many nodes share them.
-_FEW = 2**18
-
 
 @dataclass(frozen=True)
 class NodeTrainer:
@@ -71,11 +68,6 @@ class NodeTrainer:
         Nothing is subtracted, so that small sums are not lost in large ones.
         """
         tree, n_values = self.task.tree, leaves.shape[1]
-        if (tree.stop - tree.start).sum() * n_values <= _FEW:
-            edges = np.stack([tree.start, tree.split, tree.stop], axis=1).ravel()
-            padded = np.append(leaves, np.zeros((1, n_values)), axis=0)
-            sums = np.add.reduceat(padded, edges, axis=0).reshape(-1, 3, n_values)[:, :2]
-            return self.task.of_nodes(sums)
         out = np.empty((tree.n_nodes, 2, n_values))
         for level in reversed(levels(tree.left, tree.right)):
             for side, child in enumerate((tree.left[level], tree.right[level])):
