@@ -83,7 +83,7 @@ class SparseTrainer(NodeTrainer):
         """Train the nodes on all rows, or on all but those of a fold."""
         indices: Any = np.empty(0, dtype=np.int32)  # of the types of other rows: the kernel is compiled once
         nowhere, nothing = np.empty(0, dtype=np.intp), np.empty(0)
-        rows = SparseRows(nothing, indices, indices, nowhere, nowhere, nothing, nowhere)
+        rows = SparseRows(nothing, indices, nowhere, nowhere, nowhere, nothing, nowhere)
         weights = self._visit([fold], rows, nothing, context, keeps=True)
         assert weights is not None
         return weights
@@ -98,7 +98,7 @@ class SparseTrainer(NodeTrainer):
         rows = SparseRows(
             by_leaf.data.astype(np.float64, copy=False),
             by_leaf.indices.astype(np.int32, copy=False),
-            by_leaf.indptr.astype(np.int32, copy=False),
+            by_leaf.indptr.astype(np.intp, copy=False),
             task.leaf_offset,
             task.rows.fold[task.row_order].astype(np.intp, copy=False),
             np.asarray(by_leaf.sum(axis=1, dtype=np.float64)).ravel(),
@@ -163,10 +163,8 @@ class SparseTrainer(NodeTrainer):
 
     def _models(self, left_out: Sequence[int | None]) -> tuple[Sides, Models]:
         """Sides of the last model, and the parameters of all models that do not depend on active features."""
-        alpha, of_group = (
-            self.smoothing.alphas(self.known.n_features),
-            self.known.counts().sum(axis=1)[:, None],
-        )
+        alpha = self.smoothing.alphas(self.known.n_features)
+        of_group = self.known.counts().sum(axis=1)[:, None]
         sides = [self.sides(fold) for fold in left_out]
         sums = [self.side_sums(self.without(of_group, fold))[:, :, 0] for fold in left_out]
         positive = self.task.left_is_positive

@@ -31,11 +31,8 @@ _STEEPEST = 3e4
 #: Number of rows from which the medians are computed that features are shifted by.
 _MEDIAN_ROWS = 500
 
-#: Nodes up to which a row is scored at all of them, which takes no longer than at some of them.
-_FEW_NODES = 32
-
-#: Terms of rows up to which no kernel is compiled for those that are kept apart.
-_FEW_TERMS = 2**22
+#: Nodes, and terms of rows, up to which matrix products at all nodes do: no kernel is compiled.
+_FEW_NODES, _FEW_TERMS = 32, 2**22
 
 #: Terms of nodes, or of leaves, that are computed at once.
 _BLOCK = 2**15
@@ -119,7 +116,7 @@ class GaussianNodes:
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
-        if len(self.constant) <= _FEW_NODES:
+        if len(self.constant) <= _FEW_NODES and len(rows) * len(self.shift) <= _FEW_TERMS:
             distinct, place = np.unique(rows, return_inverse=True)
             return self.log_odds(X[distinct])[place, nodes]
         out = np.empty(len(rows))

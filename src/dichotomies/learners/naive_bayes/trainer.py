@@ -44,7 +44,7 @@ class NodeTrainer:
                 own = chosen[batch.start : batch.stop]
                 out[own] = member.pair_log_odds(X, pairs.rows[own], node[own])
 
-            batches = [(batch,) for batch in even_batches(np.ones_like(chosen), context.n_jobs)]
+            batches = [(batch,) for batch in even_batches(np.ones_like(chosen), context.n_jobs, 1)]
             progress = context.progress(f"{title}, fold {fold + 1} of {n_folds}", fold, n_folds)
             run(score, batches, n_jobs=context.n_jobs, progress=progress, shared_memory=True)
         return out, self.weights(None, context) if with_full else None
