@@ -48,7 +48,6 @@ WAYS: dict[str, list[tuple[int, float, float, dict[str, Any]]]] = {
         (16, 0.25, 1.0, {}),
         (8, 0.5, 0.5, {"structure": "2-means"}),
         (8, 0.5, 0.5, {"structure": "random"}),
-        (8, 0.5, 0.5, {"bootstrap": True}),
     ],
     "ten": [
         (10, 1.0, 0.35, {}),

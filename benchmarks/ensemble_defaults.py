@@ -36,7 +36,6 @@ WAYS: dict[str, dict[str, Any]] = {
     "a quarter of the features": {"max_features": 0.25},
     "all features": {"max_features": 1.0},
     "arithmetic mean": {"pooling": "arithmetic"},
-    "each tree calibrated too": {"member_calibration": "vector-odds"},
     "nodes not calibrated": {"internal_calibration": None},
     "pool not calibrated": {"external_calibration": None},
 }

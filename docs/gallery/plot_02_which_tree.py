@@ -27,7 +27,7 @@ print(tree.draw())
 # where similar classes are together:
 from sklearn.metrics import log_loss
 
-for structure in ("random", "class-balanced", "2-means", "ward", "spectral", "single"):
+for structure in ("random", "class-balanced", "2-means", "ward", "average", "single"):
     other = NestedDichotomyClassifier(base, structure, random_state=0).fit(X_train, y_train)
     nll = log_loss(y_test, other.predict_proba(X_test))
     print(f"{structure:15} depth {other.tree_.max_depth}  NLL {nll:.3f}")

@@ -15,6 +15,7 @@ from dichotomies.structures import STRUCTURES, GrowingTask, Structure
 from experiments.datasets import DATASETS
 from experiments.running.seeds import derived_seed
 from experiments.running.trial import BASE_LEARNERS
+from experiments.structures import EXPERIMENTAL
 
 if TYPE_CHECKING:
     from dichotomies.tree import ClassTree
@@ -40,7 +41,13 @@ HIERARCHIES: dict[str, dict[str, Any]] = {
 
 def structures() -> list[str]:
     """All structures, the reference first, then by name; "auto" is one of the others."""
-    return [REFERENCE, *(name for name in STRUCTURES.names() if name not in (REFERENCE, "auto"))]
+    names = {*STRUCTURES.names(), *EXPERIMENTAL} - {REFERENCE, "auto"}
+    return [REFERENCE, *sorted(names)]
+
+
+def structure(name: str, **settings: Any) -> Structure:
+    """A structure of the library or of the experiments."""
+    return EXPERIMENTAL[name](**settings) if name in EXPERIMENTAL else STRUCTURES.create(name, **settings)
 
 
 class Clocked(Structure):
@@ -73,7 +80,7 @@ def classifier(trial: StudyTrial) -> NestedDichotomyClassifier:
     place = (trial.seed, trial.dataset, trial.repeat)
     return NestedDichotomyClassifier(
         _base(trial),
-        Clocked(STRUCTURES.create(trial.structure, **settings), derived_seed(*place, "tree")),
+        Clocked(structure(trial.structure, **settings), derived_seed(*place, "tree")),
         internal_calibration=internal,
         external_calibration=external,
         calibration_size=0.1,

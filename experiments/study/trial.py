@@ -20,7 +20,7 @@ class StudyTrial(Trial):
     learner : str
         The base learner: "logistic_regression", "naive_bayes" or "boosted_trees".
     structure : str
-        Structure of the tree: a name of `dichotomies.structures.STRUCTURES`.
+        Structure of the tree: a name of `experiments.study.classifiers.structures`.
     calibration : str
         Calibration: "none", "internal", "external" or "both".
     repeat : int

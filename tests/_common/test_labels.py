@@ -52,7 +52,7 @@ def test_labels_of_several_types_are_refused(labels):
         _fitted(labels)
 
 
-@pytest.mark.parametrize("structure", ["evolved", "2-means", "hierarchy", "random-pair"])
+@pytest.mark.parametrize("structure", ["best-of-k", "2-means", "hierarchy", "random-pair"])
 def test_dates_are_labels_for_every_structure(structure):
     X, y = load_iris(return_X_y=True)
     dates = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype="M8[D]")[y]

@@ -148,14 +148,6 @@ for rows in (counts, wide):
 """,
         {"newton.sparse.count_active": 1, "newton.sparse.train_by_sweeps": 1},
     ),
-    "Gaussian naive Bayes": (
-        "fit((X, y), GaussianNB(), structure='random', internal_calibration=None, external_calibration=None)",
-        {
-            "naive_bayes.gaussian.node_parameters": 1,
-            "naive_bayes.moments.group_moments": 1,
-            "naive_bayes.moments.node_moments": 1,
-        },
-    ),
 }
 
 

@@ -41,12 +41,12 @@ def test_several_trees_are_an_ensemble_with_its_defaults(digit_files, pool, refe
 
 
 def test_every_option_reaches_the_ensemble(digit_files, tmp_path):
-    options = "--estimator gaussian-nb --trees 2 --max-features 0.25 --pooling arithmetic --bootstrap "
-    options += "--member-calibration temperature --structure class-balanced --external none --internal platt "
+    options = "--estimator gaussian-nb --trees 2 --max-features 0.25 --pooling arithmetic "
+    options += "--structure class-balanced --external none --internal platt "
     fit(digit_files.test, tmp_path / "m", *options.split(), "--seed", 7)
     fitted = load(tmp_path / "m").classifier.get_params(deep=False)
-    expected = {"n_estimators": 2, "max_features": 0.25, "bootstrap": True, "pooling": "arithmetic"}
-    expected |= {"member_calibration": "temperature", "structure": "class-balanced", "random_state": 7}
+    expected = {"n_estimators": 2, "max_features": 0.25, "pooling": "arithmetic"}
+    expected |= {"structure": "class-balanced", "random_state": 7}
     expected |= {"external_calibration": None, "internal_calibration": "platt"}
     assert {name: fitted[name] for name in expected} == expected
 
@@ -85,7 +85,7 @@ def test_show_tells_what_an_ensemble_is_and_draws_any_of_its_trees(digit_files, 
     assert facts["different_nodes"] == reference.n_different_nodes_
     assert facts["pooling"] == "geometric"
     chosen = reference.calibration_
-    calibration = {"internal": chosen.internal, "member": "none", "external": chosen.external}
+    calibration = {"internal": chosen.internal, "external": chosen.external}
     assert facts["calibration"] == calibration
     shown = run("show", pool).stdout
     assert f"tree 1 of 3 (--tree draws another):\n{reference.trees_[0].draw()}" in shown
@@ -97,7 +97,7 @@ def test_show_tells_what_an_ensemble_is_and_draws_any_of_its_trees(digit_files, 
 
 def test_ensembles_are_compared_with_trees(digit_files):
     common = "estimator=gaussian-nb"
-    configs = [f"one: {common}", f"three: {common} trees=3 pooling=arithmetic member-calibration=none"]
+    configs = [f"one: {common}", f"three: {common} trees=3 pooling=arithmetic"]
     arguments = [each for config in configs for each in ("--config", config)]
     options = ["--label", "digit", "--folds", 2, "--references", "none"]
     found = run_json("compare", digit_files.test, *options, *arguments)
@@ -115,11 +115,11 @@ def test_ensembles_are_compared_with_trees(digit_files):
 def test_a_file_says_of_ensembles_what_options_say(tmp_path):
     path = tmp_path / "c.toml"
     path.write_text(
-        '[pool]\ntrees = 5\nmax-features = 0.3\nbootstrap = true\nmember-calibration = "vector"\n'
-        '[same]\ntrees = 5\nmember-calibration = "none"\n'
+        '[pool]\ntrees = 5\nmax-features = 0.3\npooling = "arithmetic"\n'
+        '[same]\ntrees = 5\nexternal = "none"\n'
     )
-    pool = {"max_features": 0.3, "bootstrap": True, "member_calibration": "vector"}
-    same = Settings(trees=5, values={"member_calibration": "none"})
+    pool = {"max_features": 0.3, "pooling": "arithmetic"}
+    same = Settings(trees=5, values={"external": "none"})
     assert configurations([str(path)]) == {"pool": Settings(trees=5, values=pool), "same": same}
 
 
@@ -127,8 +127,6 @@ def test_a_file_says_of_ensembles_what_options_say(tmp_path):
     ("option", "setting"),
     [
         (["--pooling", "geometric"], "pooling"),
-        (["--member-calibration", "none"], "member_calibration"),
-        (["--bootstrap"], "bootstrap"),
         (["--max-features", "0.5"], "max_features"),
     ],
 )

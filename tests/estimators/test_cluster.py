@@ -46,7 +46,7 @@ STAY_HERE = ("naive Bayes", "logistic", "scaled", "tuned")
 CASES = {
     "calibrated": (NestedDichotomyClassifier, {"cv": 3}),
     "plain": (NestedDichotomyClassifier, PLAIN),
-    "ensemble": (NestedDichotomyEnsemble, {"n_estimators": 2, "bootstrap": True, **PLAIN}),
+    "ensemble": (NestedDichotomyEnsemble, {"n_estimators": 2, **PLAIN}),
 }
 
 

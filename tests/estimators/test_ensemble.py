@@ -10,22 +10,15 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dichotomies
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
-from dichotomies._kernels.composition import class_log_proba
-from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.diagnostics import ledger
 from dichotomies.inference.answers import largest
-from dichotomies.rows import Rows
-from dichotomies.rows.folds import fold_of_rows
 from dichotomies.structures import STRUCTURES
-from dichotomies.training.external import pooled_out_of_fold
-from tests.tasks import growing_task
 
 LR = LogisticRegression(C=0.1)
 
@@ -97,46 +90,21 @@ def test_one_tree_is_the_classifier(digits_parts):
 
 @pytest.mark.parametrize("calibration_size", [0.2, "cross-fit"])
 @pytest.mark.parametrize("internal", [None, "platt"])
-@pytest.mark.parametrize("member", [None, "temperature"])
 @pytest.mark.parametrize("external", [None, "vector"])
-@pytest.mark.parametrize("bootstrap", [False, True])
-def test_every_combination_gives_probabilities(
-    digits_parts, calibration_size, internal, member, external, bootstrap
-):
+def test_every_combination_gives_probabilities(digits_parts, calibration_size, internal, external):
     clf = NestedDichotomyEnsemble(
         GaussianNB(),
         n_estimators=3,
         calibration_size=calibration_size,
         internal_calibration=internal,
-        member_calibration=member,
         external_calibration=external,
-        bootstrap=bootstrap,
         random_state=0,
     ).fit(*digits_parts[:2])
     proba = clf.predict_proba(digits_parts[2])
     np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-9)
     assert np.array_equal(clf.predict(digits_parts[2]), clf.classes_[proba.argmax(axis=1)])
-    assert len(clf.member_calibrators_) == (0 if member is None else 3)
     assert (clf.external_calibrator_ is None) == (external is None)
     assert clf.score(digits_parts[2], digits_parts[3]) > 0.6
-
-
-def test_a_pool_of_calibrated_trees_is_pooled_after_calibration(digits_parts):
-    clf = fitted(
-        digits_parts, member_calibration="temperature", internal_calibration=None, external_calibration=None
-    )
-    X_test = digits_parts[2]
-    log_odds = clf.model_.scorer.log_odds(X_test)
-    each = np.stack(
-        [
-            calibrator.predict_log_proba(
-                class_log_proba(tree, clf.model_.forest.log_odds_of_tree(t, log_odds))
-            )
-            for t, (tree, calibrator) in enumerate(zip(clf.trees_, clf.member_calibrators_, strict=True))
-        ]
-    ).mean(axis=0)
-    expected = each - logsumexp(each, axis=1, keepdims=True)
-    np.testing.assert_allclose(clf.predict_log_proba(X_test), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("pooling", ["geometric", "arithmetic"])
@@ -147,10 +115,9 @@ def test_at_every_row_the_pool_loses_no_more_than_its_trees_on_average(digits_pa
     assert (clf.predict_log_proba(digits_parts[2])[rows, y] >= each - 1e-6).all()
 
 
-@pytest.mark.parametrize("bootstrap", [False, True])
-def test_the_seed_decides_and_the_workers_do_not(digits_parts, bootstrap):
+def test_the_seed_decides_and_the_workers_do_not(digits_parts):
     one, two, again, other = (
-        fitted(digits_parts, n_jobs=n_jobs, random_state=seed, bootstrap=bootstrap)
+        fitted(digits_parts, n_jobs=n_jobs, random_state=seed)
         for n_jobs, seed in ((1, 0), (2, 0), (1, 0), (1, 1))
     )
     one, two, again, other = (clf.predict_proba(digits_parts[2]) for clf in (one, two, again, other))
@@ -171,7 +138,7 @@ def test_string_labels_sparse_rows_and_pipelines(digits_parts):
 def test_it_comes_back_from_a_file_bit_for_bit(digits_parts, tmp_path):
     for params in (
         {},
-        {"member_calibration": "vector", "internal_calibration": "isotonic", "bootstrap": True},
+        {"internal_calibration": "isotonic"},
     ):
         clf = fitted(digits_parts, **params)
         clf.save(tmp_path / "pool.model")
@@ -212,18 +179,11 @@ def test_trees_that_are_all_the_same_are_told_of(digits_parts):
         ({"max_features": 0}, "max_features must be a share of the features, above 0 and up to 1, got 0"),
         ({"max_features": 1.5}, "max_features must be a share"),
         ({"pooling": "median"}, "pooling must be one of .*'arithmetic', 'geometric'.* got 'median'"),
-        ({"member_calibration": "nothing"}, "nothing"),
     ],
 )
 def test_bad_parameters_get_a_sentence(digits_parts, params, message):
     with pytest.raises(ValueError, match=message):
         fitted(digits_parts, **params)
-
-
-def test_a_learner_without_weights_cannot_be_bootstrapped(digits_parts):
-    clf = NestedDichotomyEnsemble(KNeighborsClassifier(), bootstrap=True, n_estimators=2)
-    with pytest.raises(TypeError, match="bootstrap=True draws rows by weighting them, but KNeighbors"):
-        clf.fit(*digits_parts[:2])
 
 
 @pytest.mark.parametrize("kind", [NestedDichotomyClassifier, NestedDichotomyEnsemble])
@@ -251,35 +211,6 @@ def test_it_can_be_cloned_and_set(digits_parts):
     assert len(clf.fit(*digits_parts[:2]).trees_) == 2
 
 
-def test_each_tree_is_trained_on_its_own_bootstrap_sample(digits_parts):
-    X, y, X_test, _ = digits_parts
-    clf = fitted(
-        digits_parts,
-        GaussianNB(),
-        bootstrap=True,
-        internal_calibration=None,
-        external_calibration=None,
-        structure="random",
-    )
-    rng = np.random.RandomState(0)
-    for _ in range(4):  # what the trees took of the seed, features drawn included
-        rng.permutation(X.shape[1])
-        STRUCTURES.create("random").grow_from(growing_task(X, y, np.arange(10)), rng)
-    bags = [Rows(X, y, np.arange(10)).bootstrap(rng).weight for _ in range(4)]
-    each = np.stack(
-        [
-            NestedDichotomyClassifier(
-                GaussianNB(), tree, internal_calibration=None, external_calibration=None
-            )
-            .fit(X, y, sample_weight=bag)
-            .predict_log_proba(X_test)
-            for tree, bag in zip(clf.trees_, bags, strict=True)
-        ]
-    ).mean(axis=0)
-    expected = each - logsumexp(each, axis=1, keepdims=True)
-    np.testing.assert_allclose(clf.predict_log_proba(X_test), expected, rtol=1e-9, atol=1e-9)
-
-
 def test_fewer_features_make_trees_without_chance_differ(digits_parts):
     params = {"structure": "2-means", "external_calibration": None}
     assert fitted(digits_parts, max_features=0.3, **params).n_different_nodes_ > 9
@@ -287,32 +218,11 @@ def test_fewer_features_make_trees_without_chance_differ(digits_parts):
         assert fitted(digits_parts, max_features=1.0, **params).n_different_nodes_ == 9
 
 
-def test_the_calibrator_of_the_pool_sees_what_member_calibrators_say_of_rows_they_have_not_seen(digits):
-    X, y = digits
-    rows = np.arange(0, len(y), 3)
-    sample = Rows(X, y, np.arange(10)).take(rows)
-    by_tree = np.log(np.random.default_rng(0).dirichlet(np.ones(10), size=(2, len(rows))))
-    pooled = pooled_out_of_fold(MULTICLASS.create("vector"), "geometric", sample, by_tree)
-    fold = fold_of_rows(y[rows], 3, np.random.RandomState(0))
-    seen, unseen = np.flatnonzero(fold != 1), np.flatnonzero(fold == 1)
-    each = np.mean(
-        [
-            MULTICLASS.create("vector").fit(tree[seen], y[rows[seen]]).predict_log_proba(tree[unseen])
-            for tree in by_tree
-        ],
-        axis=0,
-    )
-    expected = each - logsumexp(each, axis=1, keepdims=True)
-    np.testing.assert_allclose(pooled[unseen], expected, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("member", [None, "vector"])
-def test_where_no_row_can_be_held_out_nothing_is_calibrated(rng, member):
+def test_where_no_row_can_be_held_out_nothing_is_calibrated(rng):
     X, y = rng.normal(size=(20, 3)), np.arange(20)
-    params = {"member_calibration": member, "calibration_size": 0.1, "n_estimators": 2}
-    clf = NestedDichotomyEnsemble(GaussianNB(), **params).fit(X, y)
+    clf = NestedDichotomyEnsemble(GaussianNB(), calibration_size=0.1, n_estimators=2).fit(X, y)
     assert clf.external_calibrator_ is None
-    assert clf.member_calibrators_ in ([], [None, None])
+    assert clf.member_calibrators_ == []
     np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
 
 

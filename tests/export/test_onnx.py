@@ -105,11 +105,8 @@ def test_rows_unlike_those_of_training():
 
 
 @pytest.mark.parametrize("pooling", ["geometric", "arithmetic"])
-@pytest.mark.parametrize("member", [None, "temperature"])
-def test_ensembles(pooling, member):
-    clf = NestedDichotomyEnsemble(
-        GaussianNB(), n_estimators=4, pooling=pooling, member_calibration=member, random_state=0
-    )
+def test_ensembles(pooling):
+    clf = NestedDichotomyEnsemble(GaussianNB(), n_estimators=4, pooling=pooling, random_state=0)
     _check(clf.fit(X[TRAIN], Y[TRAIN]))
 
 

@@ -22,7 +22,6 @@ MODELS = {
         LINEAR,
         n_estimators=3,
         internal_calibration="platt",
-        member_calibration="vector",
         pooling="arithmetic",
     ),
 }

@@ -124,7 +124,7 @@ def test_the_quantile_is_the_least_that_covers():
         (NestedDichotomyClassifier, {"internal_calibration": None, "external_calibration": None}),
         (NestedDichotomyClassifier, {"external_calibration": "vector", "calibration_size": 0.3}),
         (NestedDichotomyClassifier, {"internal_calibration": "isotonic", "average_folds": True}),
-        (NestedDichotomyEnsemble, {"n_estimators": 2, "member_calibration": "temperature"}),
+        (NestedDichotomyEnsemble, {"n_estimators": 2}),
     ],
 )
 def test_sets_from_the_folds_of_calibration_hold_their_coverage(kind, parameters):

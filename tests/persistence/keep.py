@@ -38,7 +38,7 @@ def models():
     yield "averaged folds", averaged, X
     for pooling in ("geometric", "arithmetic"):
         trees = NestedDichotomyEnsemble(GaussianNB(), n_estimators=3, pooling=pooling, random_state=0)
-        yield f"ensemble {pooling}", trees.set_params(member_calibration="temperature").fit(X, y), X
+        yield f"ensemble {pooling}", trees.fit(X, y), X
     plain = model("naive-bayes gaussian", external_calibration=None)
     yield "calibrated classifier", CalibratedClassifier(plain, "temperature").fit(X, y), X
     yield "prediction sets", model("logistic", prediction_sets=2, calibration_size="cross-fit"), X

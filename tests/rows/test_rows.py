@@ -47,16 +47,6 @@ def test_folds_go_along_and_share_the_memo_that_weights_do_not(rows):
     assert divided.n_folds == 3
 
 
-def test_a_bootstrap_sample_has_as_many_rows_of_a_class_as_there_are():
-    codes = np.array([2, 0, 0, 1, 2, 2, 0, 0])
-    rows = Rows(np.zeros((8, 1)), codes, np.arange(3), np.full(8, 0.5))
-    rng = np.random.RandomState(0)
-    bags = [rows.bootstrap(rng).weight for _ in range(5)]
-    for bag in bags:
-        assert np.array_equal(np.bincount(codes, bag), 0.5 * np.bincount(codes))
-    assert len({tuple(bag) for bag in bags}) > 1
-
-
 def test_missing_values_are_imputed_by_the_mean_of_the_feature():
     X = np.array([[1.0, np.nan], [3.0, 4.0], [np.inf, 2.0]])
     codes = np.array([0, 1, 1])

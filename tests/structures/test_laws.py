@@ -16,7 +16,7 @@ from dichotomies.structures import STRUCTURES
 from dichotomies.structures.base import depth_bound
 from tests.documented import documented
 from tests.slow import slow
-from tests.structures.small import HARD, clouds, hard, quickly, unordered
+from tests.structures.small import HARD, check_names_do_not_count, clouds, hard, quickly
 
 NAMES = STRUCTURES.names()
 NEEDS_X = {name: row["needs X"] == "yes" for name, row in documented("structures.md", "needs X").items()}
@@ -39,7 +39,7 @@ def test_every_structure_yields_a_tree_over_the_classes(name, k, kind, rng):
 @pytest.mark.parametrize("n_features", [6, 600])
 def test_permuting_the_names_permutes_the_tree(name, n_features, rng):
     X, y = clouds(rng, 40, n_features=n_features)
-    _check_names_do_not_count(lambda names: quickly(name).grow(X, names[y], random_state=0), 40, rng)
+    check_names_do_not_count(lambda names: quickly(name).grow(X, names[y], random_state=0), 40, rng)
 
 
 @pytest.mark.parametrize("name", NAMELESS)
@@ -47,7 +47,7 @@ def test_permuting_the_names_permutes_the_tree(name, n_features, rng):
 @pytest.mark.parametrize("kind", HARD)
 def test_names_break_no_ties(name, k, kind, rng):
     X, y = hard(kind, k, rng)
-    _check_names_do_not_count(lambda names: quickly(name).grow(X, names[y], random_state=0), k, rng)
+    check_names_do_not_count(lambda names: quickly(name).grow(X, names[y], random_state=0), k, rng)
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,12 @@ def test_names_break_no_ties(name, k, kind, rng):
         ("random-pair", {"estimator": DecisionTreeClassifier(max_features=2)}),
         ("multiple-subset", {"estimator": DecisionTreeClassifier(max_features=2)}),
         ("best-of-k", {"structure": "data-balanced"}),
-        ("evolved", {"structure": "random"}),
     ],
 )
 def test_names_do_not_count_whatever_the_parameters(name, params, rng):
     X, y = clouds(rng, 20, spread=1.0)
     structure = quickly(name, **params)
-    _check_names_do_not_count(lambda names: structure.grow(X, names[y], random_state=0), 20, rng)
+    check_names_do_not_count(lambda names: structure.grow(X, names[y], random_state=0), 20, rng)
 
 
 def test_names_do_not_count_among_the_groups_of_a_hierarchy(rng):
@@ -75,30 +74,7 @@ def test_names_do_not_count_among_the_groups_of_a_hierarchy(rng):
             structure = STRUCTURES.create("hierarchy", paths=paths, refine=refine)
             return structure.grow(features, names[y], random_state=0)
 
-        _check_names_do_not_count(grown, 60, rng)
-
-
-@pytest.mark.parametrize("k", [30, *slow(300)])
-def test_names_do_not_count_where_similarities_are_given(k, rng):
-    similarity = (rng.random((k, k)) < 0.1).astype(float)  # many ties
-
-    def grown(names):
-        of_name = np.argsort(names)
-        return STRUCTURES.create("spectral", similarity=similarity[of_name][:, of_name]).grow(None, names)
-
-    _check_names_do_not_count(grown, k, rng)
-
-
-def _check_names_do_not_count(grown, k, rng):
-    """Trees over the names 0..k-1 as they are, and over the same in another order, are the same tree."""
-    names = rng.permutation(k)
-    back = np.argsort(names)
-    renamed, expected = grown(names), grown(np.arange(k))
-    assert unordered(_renamed(renamed.to_nested(), back)) == unordered(expected.to_nested())
-
-
-def _renamed(nested, name_of):
-    return [_renamed(side, name_of) for side in nested] if isinstance(nested, list) else int(name_of[nested])
+        check_names_do_not_count(grown, 60, rng)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -238,14 +214,17 @@ def test_the_tree_does_not_depend_on_the_number_of_workers(name, rng):
     assert trees[0] == trees[1]
 
 
-@pytest.mark.parametrize("name", ["best-of-k", "evolved"])
-def test_names_do_not_count_where_a_classifier_judges(name, rng):
+def test_names_do_not_count_where_a_classifier_judges(rng):
     X, y = clouds(rng, 12, spread=0.8)
 
     def grown(names):
         clf = NestedDichotomyClassifier(
-            GaussianNB(), quickly(name), internal_calibration=None, external_calibration=None, random_state=0
+            GaussianNB(),
+            quickly("best-of-k"),
+            internal_calibration=None,
+            external_calibration=None,
+            random_state=0,
         )
         return clf.fit(X, names[y]).tree_
 
-    _check_names_do_not_count(grown, 12, rng)
+    check_names_do_not_count(grown, 12, rng)

@@ -52,13 +52,6 @@ def test_a_forest_counts_every_different_node_once():
     )
 
 
-def test_trees_that_do_not_share_have_nodes_of_their_own():
-    trees = some_trees(5, 4)
-    forest = Forest.of([trees[0], *trees], shared=False)
-    assert forest.n_different == 5 * 4
-    assert not forest.is_exchanged.any()
-
-
 def test_log_odds_of_a_tree_are_those_of_its_nodes_with_the_sign_of_its_sides(rng):
     one = ClassTree.from_nested([[0, 1], [2, 3]])
     other = ClassTree.from_nested([[3, 2], [0, 1]])

@@ -1,11 +1,10 @@
-"""Parametric calibration of all segments: Platt and quadratic scaling, temperature, beta calibration."""
+"""Parametric calibration of all segments: Platt scaling, temperature, beta calibration."""
 
 import numpy as np
 
 from dichotomies._common.typing import BoolArray, FloatArray
 from dichotomies._kernels.compile import kernel
 from dichotomies._kernels.logistic import maximise, platt_targets, softplus
-from dichotomies._kernels.score_maps import share_of_range
 from dichotomies._kernels.segment_newton import SegmentRows, maximise_segments
 from dichotomies._kernels.segments import SegmentArrays
 
@@ -78,7 +77,7 @@ def discriminate(values: FloatArray, targets: BoolArray, weights: FloatArray, th
 
 
 def plain_seconds(n_rows: int, n_segments: int) -> float:
-    """Estimate how long plain code takes for `fit_affine`, `fit_beta` or `fit_quadratic`."""
+    """Estimate how long plain code takes for `fit_affine` or `fit_beta`."""
     return 1e-5 * n_segments + 2e-6 * n_rows
 
 
@@ -172,28 +171,6 @@ def _fit_beta(segments: SegmentArrays, out: FloatArray) -> None:
     _fit_slopes(features, segments, EQUAL_LOGS, out)
 
 
-@kernel(seconds=5)
-def fit_quadratic(segments: SegmentArrays, ends: FloatArray, out: FloatArray) -> None:
-    """Write a, b and c of ``b t^2 / 2 - a (1 - t)^2 / 2 + c`` of every segment into `out` (m, 3).
-
-    `ends` (2 m,) are the lowest and the highest score of each segment, between which t goes from 0 to 1.
-    """
-    scores, targets, weights, offsets = segments
-    for k in range(len(offsets) - 1):
-        rows = slice(offsets[k], offsets[k + 1])
-        features = np.empty((2, offsets[k + 1] - offsets[k]))
-        end_parabolas(scores[rows], ends[2 * k], ends[2 * k + 1], features)
-        fit_slopes(features, targets[rows], weights[rows], EQUAL, out[k])
-
-
-@fit_quadratic.plainly
-def _fit_quadratic(segments: SegmentArrays, ends: FloatArray, out: FloatArray) -> None:
-    low, high = np.repeat(ends.reshape(-1, 2), np.diff(segments.offsets), axis=0).T
-    t = np.clip((segments.scores - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
-    features = np.stack([-0.5 * (1.0 - t) ** 2, 0.5 * t * t])
-    _fit_slopes(features, segments, EQUAL, out)
-
-
 def _fit_slopes(features: FloatArray, segments: SegmentArrays, equal: float, out: FloatArray) -> None:
     """Write slopes >= 0 and intercept of every segment, in plain code; see `increasing_beta`."""
     _, targets, weights, offsets = segments
@@ -237,14 +214,6 @@ def fit_slopes(
     a = theta[1] / spread_a if spread_a > 0.0 else 0.0
     b = theta[2] / spread_b if spread_b > 0.0 else 0.0
     out[0], out[1], out[2] = a, b, theta[0] - a * mean_a - b * mean_b
-
-
-@kernel
-def end_parabolas(scores: FloatArray, low: float, high: float, out: FloatArray) -> None:
-    """Write ``-(1 - t)^2 / 2`` and ``t^2 / 2`` for scores from `low` (t = 0) to `high` (t = 1)."""
-    for i in range(len(scores)):
-        t = min(max(share_of_range(scores[i], low, high), 0.0), 1.0)
-        out[0, i], out[1, i] = -0.5 * (1.0 - t) ** 2, 0.5 * t * t
 
 
 @kernel

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
+from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel, vector_kernel
 
 
@@ -48,64 +48,6 @@ def mixed_pairs(
     pair = np.repeat(np.arange(len(rows)), size)
     scores: FloatArray = np.bincount(pair, products, len(rows)) + intercept[nodes]
     return scores
-
-
-@vector_kernel
-def score_own_rows(
-    X: Matrix,
-    row_order: IntArray,
-    folds: IntArray,
-    fold: int,
-    weights: FloatArray,
-    intercept: FloatArray,
-    is_trained: BoolArray,
-    first: int,
-    last: int,
-    first_row: IntArray,
-    pair_offsets: IntArray,
-    out: FloatArray,
-) -> None:
-    """Score the rows of one fold at their own nodes `first` to `last`; other entries of `out` are kept.
-
-    Parameters
-    ----------
-    first_row : (n_nodes,)
-        Start of each node's rows in `row_order`.
-    pair_offsets : (n_nodes + 1,)
-        Start of each node's scores in `out`, and the end.
-    """
-    for k in range(first, last):
-        if not is_trained[k]:
-            continue
-        for place in range(pair_offsets[k], pair_offsets[k + 1]):
-            row = row_order[first_row[k] + place - pair_offsets[k]]
-            if folds[row] == fold:
-                total = 0.0
-                for j in range(X.shape[1]):
-                    total += X[row, j] * weights[k, j]
-                out[place] = total + intercept[k]
-
-
-@score_own_rows.plainly
-def _score_own_rows(
-    X: Matrix,
-    row_order: IntArray,
-    folds: IntArray,
-    fold: int,
-    weights: FloatArray,
-    intercept: FloatArray,
-    is_trained: BoolArray,
-    first: int,
-    last: int,
-    first_row: IntArray,
-    pair_offsets: IntArray,
-    out: FloatArray,
-) -> None:
-    for k in first + np.flatnonzero(is_trained[first:last]):
-        place = np.arange(pair_offsets[k], pair_offsets[k + 1])
-        rows = row_order[first_row[k] + place - pair_offsets[k]]
-        mine = folds[rows] == fold
-        out[place[mine]] = X[rows[mine]] @ weights[k] + intercept[k]
 
 
 @kernel

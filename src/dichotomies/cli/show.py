@@ -10,7 +10,6 @@ from dichotomies.cli import options
 from dichotomies.cli.data_options import load_model
 from dichotomies.cli.failures import in_a_sentence
 from dichotomies.cli.printing import plural, print_json, printable, size_of
-from dichotomies.cli.settings import NONE
 from dichotomies.cli.settings import summaries as estimators
 
 if TYPE_CHECKING:
@@ -68,14 +67,11 @@ def _facts(model: "TableModel", path: Path) -> dict[str, Any]:
 
 
 def _calibration(classifier: Any) -> dict[str, str]:
-    """Return the calibration of the nodes (internal), of each tree (member) and of the whole (external)."""
+    """Return the calibration of the nodes (internal) and of the whole (external)."""
     fitted = getattr(classifier, "calibration_", None)
     if fitted is None:
         return {}
-    member = {}
-    if hasattr(classifier, "member_calibration"):
-        member["member"] = " ".join(str(classifier.member_calibration or NONE).split())
-    return {"internal": fitted.internal, **member, "external": fitted.external}
+    return {"internal": fitted.internal, "external": fitted.external}
 
 
 def _comparison(classifier: Any) -> str | None:
@@ -153,7 +149,7 @@ def list_registered(json: options.Json = False) -> None:
         "structure": "structure: how a tree is grown",
         "learner": "learner: how all nodes are trained (default: found by the estimator)",
         "internal": "internal, internal_calibration: how every node is calibrated",
-        "external": "external, external_calibration, member_calibration: how a tree or a pool is calibrated",
+        "external": "external, external_calibration: how a tree or a pool is calibrated",
         "pooling": "pooling: which mean of several trees' probabilities is taken",
     }
     from rich.console import Console

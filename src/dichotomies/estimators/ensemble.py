@@ -36,7 +36,7 @@ class NestedDichotomyEnsemble(EnsembleParameters, DichotomyEstimator):
         Number of nodes trained: of all trees together, those that split different classes, or the same
         classes differently.
     member_calibrators_ : list of MulticlassCalibrator or None
-        The fitted calibrator of each tree; empty without.
+        The calibrator of each tree in models of earlier versions; otherwise empty.
     pooling_ : str
         Mean of the trees' probabilities: the value of `pooling` in the fit.
     calibration_ : Calibration
@@ -95,6 +95,6 @@ class NestedDichotomyEnsemble(EnsembleParameters, DichotomyEstimator):
 
     @property
     def member_calibrators_(self) -> list[MulticlassCalibrator | None]:
-        """The fitted calibrator of each tree; empty without."""
+        """The calibrator of each tree in models of earlier versions; otherwise empty."""
         check_is_fitted(self)
         return list(self.model_.members)

@@ -10,10 +10,13 @@ from dichotomies.training.external import Calibration, name_of
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
 
+#: Parameters of earlier versions.
+_GONE = ("bootstrap", "member_calibration")
+
 
 def upgraded(state: dict[str, Any]) -> dict[str, Any]:
     """Parameters and fitted attributes of today from those of any earlier version."""
-    state = _with_model(state)
+    state = {name: value for name, value in _with_model(state).items() if name not in _GONE}
     if "model_" not in state or "calibration_" in state:
         return state
     internal, external = (name_of(state.get(f"{kind}_calibration")) for kind in ("internal", "external"))

@@ -61,7 +61,7 @@ class FittedForest:
     pooling : str
         Mean of the trees' probabilities, a name of `dichotomies.inference.pooling.POOLINGS`.
     members : sequence of MulticlassCalibrator or None
-        Calibrators of the trees' outputs, one per tree; empty without any.
+        Calibrators of the trees' outputs, one per tree, in models of earlier versions; otherwise empty.
     external : MulticlassCalibrator or None
         Calibrator of the only tree, or of the pool.
     """
@@ -160,19 +160,6 @@ class FittedForest:
 
         if not self._on_cluster(FittedForest.log_proba, X, out, n_jobs):
             self.in_chunks(X, predict, n_jobs)
-        return out
-
-    def log_proba_by_tree(self, X: Matrix, n_jobs: int | None = None) -> FloatArray:
-        """Class log-probabilities by each tree in single precision, shape (n_trees, n_rows, n_classes)."""
-        shape = len(self.forest.trees), X.shape[0], self.n_classes
-        out: FloatArray = np.empty(shape, dtype=np.float32)
-
-        def predict(rows: slice) -> None:
-            log_odds = self.scorer.log_odds(X[rows])
-            for t in range(len(out)):
-                out[t, rows] = self._of_tree(t, log_odds)
-
-        self.in_chunks(X, predict, n_jobs)
         return out
 
     def most_probable(self, X: Matrix, n_jobs: int | None = None) -> IntArray:

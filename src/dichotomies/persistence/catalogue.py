@@ -142,6 +142,20 @@ class Estimator:
         return public or name in self.others
 
 
+class NameOnly:
+    """Form of parameters in files of earlier versions whose class is gone: they are read as its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def state(self, obj: Any) -> None:
+        """Return None: there are no objects of the class."""
+
+    def made_of(self, cls: Any, state: dict[str, Any]) -> str:  # noqa: ARG002 - as of every form
+        """Return the name."""
+        return self.name
+
+
 def _here(state: dict[str, Any]) -> dict[str, Any]:
     """State without `n_jobs`, which suits the machine that wrote the file."""
     return state | {"n_jobs": None} if "n_jobs" in state else state
@@ -165,6 +179,7 @@ class Catalogue:
         self._names: dict[type, str] = {}
         self._families: dict[str, tuple[Registry, Form]] = {}
         self._others: list[Registry] = []
+        self._retired: dict[str, tuple[type, Form]] = {}
 
     def add(self, name: str, cls: type, form: Form) -> None:
         """Register a savable class."""
@@ -175,6 +190,10 @@ class Catalogue:
     def add_family(self, prefix: str, registry: Registry, form: Form) -> None:
         """Register all classes of a registry as ``prefix/name``."""
         self._families[prefix] = registry, form
+
+    def retire(self, name: str, cls: type, form: Form) -> None:
+        """Read objects of earlier versions under a name whose class is gone."""
+        self._retired[name] = cls, form
 
     def search(self, registry: Registry) -> None:
         """Import the modules of this registry before a name counts as unknown: they may register it."""
@@ -194,6 +213,8 @@ class Catalogue:
 
     def find(self, name: str) -> tuple[type, Form]:
         """Return the class of a name, and its form."""
+        if name in self._retired:
+            return self._retired[name]
         prefix, slash, short = name.partition("/")
         if slash and prefix in self._families:
             registry, form = self._families[prefix]

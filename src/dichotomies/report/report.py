@@ -83,7 +83,6 @@ def _pool(clf: Any) -> list[tuple[str, str]]:
             f"{n_trees}, their probabilities pooled ({clf.pooling_} mean); the tree shown is the first one, "
             "along which the pooled probabilities are decomposed",
         ),
-        ("Calibration of each tree", _text(clf.member_calibration)),
     ]
 
 

@@ -106,15 +106,6 @@ class Rows:
         """Copy with some of the features."""
         return replace(self, base=self.X[:, columns], index=None, memo={})
 
-    def bootstrap(self, rng: Any) -> Rows:
-        """View in which a row weighs as often as it is drawn, with as many draws per class as it has rows."""
-        by_class = self.by_class
-        counts = np.bincount(self.codes)[self.codes[by_class]]
-        begin = np.searchsorted(self.codes[by_class], self.codes[by_class])
-        drawn = by_class[begin + np.floor(rng.random_sample(len(self)) * counts).astype(np.intp)]
-        times = np.bincount(drawn, minlength=len(self)).astype(np.float64)
-        return self.reweighted(times if self.weight is None else times * self.weight)
-
     # ------------------------------------------------------------------ features
 
     @cached_property

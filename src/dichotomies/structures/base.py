@@ -19,6 +19,7 @@ from dichotomies._common.registry import Registry
 from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies._common.validation import check_indices
 from dichotomies.persistence import CATALOGUE, Estimator, savable
+from dichotomies.persistence.catalogue import NameOnly
 from dichotomies.rows import Rows
 from dichotomies.tree import ClassTree
 
@@ -134,6 +135,8 @@ class Structure(BaseEstimator, ABC):
 
 STRUCTURES: Registry[Structure] = Registry("structure", __package__ or "")
 CATALOGUE.add_family("structure", STRUCTURES, Estimator())
+for _name in ("evolved", "spectral"):
+    CATALOGUE.retire(f"structure/{_name}", str, NameOnly(_name))
 
 
 def split_downwards(

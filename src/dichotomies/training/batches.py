@@ -18,7 +18,7 @@ from dichotomies.rows import NodeTask, Rows
 from dichotomies.training.calibration_file import fit_filed, most_rows
 from dichotomies.training.class_totals import with_totals
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
-from dichotomies.training.external import Unseen, fit_external, given, settled
+from dichotomies.training.external import given
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.passes import Passes
 from dichotomies.training.train import Trained, grow, train
@@ -56,8 +56,6 @@ def planned(plan: Plan) -> Plan:
         plan = replace(plan, internal_calibration=inside)
     if not isinstance(plan.cv, int):
         plan = replace(plan, cv=3)
-    if plan.bootstrap:
-        raise ValueError("fit_batches does not hold all rows in memory; leave bootstrap at False.")
     if plan.keep_rows and not isinstance(plan.learner, KeepsStatistics):
         raise ValueError("fit_batches keeps rows of naive Bayes only; leave keep_rows at 0.")
     return plan
@@ -143,11 +141,7 @@ class SpilledTraining:
         model = FittedForest(forest, scorer, plan.pooling)
         if not plan.calibrates_outside:
             return Trained(model, given(plan))
-        if plan.member_calibration is None:
-            return Trained(*fit_filed(plan, model, given(plan), self._parts(held), self.spilled.folder))
-        rows = self.spilled.rows(np.arange(len(held)), held)
-        unseen = Unseen(np.arange(len(rows)), model, rows.X)
-        return Trained(*settled(plan, fit_external(plan, model, rows, unseen), given(plan), len(rows)))
+        return Trained(*fit_filed(plan, model, given(plan), self._parts(held), self.spilled.folder))
 
     def _parts(self, held: Sequence[IntArray]) -> Iterator[Rows]:
         """Rows held out, as many at a time as fit into memory."""
@@ -162,8 +156,6 @@ class SpilledTraining:
         if self.is_small or not self.plan.calibrates_outside:
             return [np.empty(0, dtype=np.intp)] * len(size)
         most = most_rows(self.plan, self.max_memory, len(size))
-        if self.plan.member_calibration is not None:
-            most = min(most, self.most_values)
         share = min(_HELD_OUT, most / max(1, size.sum()))
         taken = np.where(size >= _FEWEST_ROWS, np.ceil(share * size), 0).astype(np.intp)
         return [_drawn(n, m, self.context.rng) for n, m in zip(size.tolist(), taken.tolist(), strict=True)]
@@ -215,7 +207,7 @@ class SpilledTraining:
     @cached_property
     def node_plan(self) -> Plan:
         """The plan of training nodes, without what comes behind them."""
-        return replace(self.plan, external_calibration=None, member_calibration=None, prediction_sets=0)
+        return replace(self.plan, external_calibration=None, prediction_sets=0)
 
     def _trained(self, task: NodeTask, context: Context) -> Scorer:
         plan = self.node_plan

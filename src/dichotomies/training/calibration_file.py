@@ -27,7 +27,7 @@ def most_rows(plan: Plan, max_memory: int, n_classes: int) -> int:
     """Number of rows to calibrate on, in a file if the calibrator makes no copies of their probabilities."""
     kind = plan.external_calibration
     reads_in_place = isinstance(kind, (VectorScaling, TemperatureScaling, BiasTemperatureScaling))
-    if plan.member_calibration is None and reads_in_place and getattr(kind, "on", "log_proba") == "log_proba":
+    if reads_in_place and getattr(kind, "on", "log_proba") == "log_proba":
         return max(1_000, min(_FILE_BYTES // (4 * n_classes), max_memory // _ROW_BYTES))
     return max(1_000, max_memory // (_CLASS_BYTES * n_classes))
 

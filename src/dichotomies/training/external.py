@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,10 +12,9 @@ from dichotomies._common.chunks import rows_within
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.calibrators.multiclass.auto import AutoCalibration
-from dichotomies.inference.pooling import POOLINGS
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Such
-from dichotomies.rows.folds import CALIBRATION_FOLDS, fold_of_rows, stratified
+from dichotomies.rows.folds import stratified
 from dichotomies.training.memory import most_calibration_rows
 
 if TYPE_CHECKING:
@@ -121,10 +119,6 @@ class Unseen(NamedTuple):
         """Class log-probabilities in single precision, (n_unseen, n_classes)."""
         return self.model.predict_log_proba(self.features, n_jobs, np.float32)
 
-    def log_proba_by_tree(self, n_jobs: int | None) -> FloatArray:
-        """Class log-probabilities by each tree in single precision, (n_trees, n_unseen, n_classes)."""
-        return self.model.log_proba_by_tree(self.features, n_jobs)
-
     def log_odds(self) -> FloatArray:
         """Log-odds at the different nodes of all trees, (n_unseen, n_nodes)."""
         return self.model.scorer.log_odds(self.features)
@@ -132,8 +126,7 @@ class Unseen(NamedTuple):
 
 def calibration_sample(plan: Plan, forest: Forest, rows: Rows, among: IntArray, rng: Any) -> IntArray:
     """All of the row numbers in `among`, or a stratified sample whose class probabilities fit into memory."""
-    n_kept = 1 if plan.member_calibration is None else len(forest.trees)
-    most = rows_within(_CALIBRATION_BYTES, forest.n_classes * n_kept, itemsize=4)
+    most = rows_within(_CALIBRATION_BYTES, forest.n_classes, itemsize=4)
     if plan.max_memory is not None:
         most = min(most, most_calibration_rows(plan, forest, rows))
     return stratified(rows.codes, among, most, rng)
@@ -146,65 +139,25 @@ def fit_external(
     unseen: Unseen,
     before: FittedForest | None = None,
 ) -> FittedForest:
-    """Add calibrators of the trees, of the pool, or both, to a model without them.
+    """Add the external calibrator to a model without one.
 
     Parameters
     ----------
     before : FittedForest, optional
-        Model that `fitted` is an update of; its calibrators are started from.
+        Model that `fitted` is an update of; its calibrator is started from.
     """
-    sample = rows.take(unseen.rows)
-    external, members = (None, []) if before is None else _starts(before, rows.classes)
-    if plan.member_calibration is None:
-        assert plan.external_calibration is not None
-        log_proba = unseen.log_proba(plan.n_jobs)
-        return replace(
-            fitted, external=fit_calibrator(plan.external_calibration, sample, log_proba, external)
-        )
-    by_tree = unseen.log_proba_by_tree(plan.n_jobs)
-    fitted = replace(
-        fitted,
-        members=[
-            fit_calibrator(plan.member_calibration, sample, log_proba, start)
-            for log_proba, start in zip_longest(by_tree, members)
-        ],
-    )
-    if plan.external_calibration is None or len(sample) == 0:
-        return fitted
-    pooled = pooled_out_of_fold(plan.member_calibration, plan.pooling, sample, by_tree)
-    return replace(fitted, external=fit_calibrator(plan.external_calibration, sample, pooled, external))
+    assert plan.external_calibration is not None
+    sample, log_proba = rows.take(unseen.rows), unseen.log_proba(plan.n_jobs)
+    start = None if before is None else _start(before, rows.classes)
+    return replace(fitted, external=fit_calibrator(plan.external_calibration, sample, log_proba, start))
 
 
-def _starts(before: FittedForest, classes: LabelArray) -> tuple[Start | None, list[Start | None]]:
-    """Calibrators of the pool and of the trees to start from, for a model of these classes."""
+def _start(before: FittedForest, classes: LabelArray) -> Start | None:
+    """Calibrator to start from, for a model of these classes."""
     known = before.tree.classes
     place = np.minimum(np.searchsorted(known, classes), len(known) - 1)
     columns = np.where(known[place] == classes, place, -1)
-    every = [None if each is None else Start(each, columns) for each in (before.external, *before.members)]
-    return every[0], every[1:]
-
-
-def pooled_out_of_fold(
-    calibrator: MulticlassCalibrator, pooling: str, sample: Rows, by_tree: FloatArray
-) -> FloatArray:
-    """Pool of the trees' probabilities, calibrated without the row's fold, (n_rows, n_classes).
-
-    The calibrator of the pool is fitted behind those of the trees, which look better than they are on the
-    rows that they were fitted on.
-    """
-    fold = fold_of_rows(sample.codes, CALIBRATION_FOLDS, np.random.RandomState(0))
-    pooled = np.empty((len(sample), by_tree.shape[-1]))
-    for f in range(int(fold.max()) + 1):
-        inside, outside = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
-        answer = np.empty((len(inside), pooled.shape[1]))
-        pool = POOLINGS[pooling](answer)
-        for log_proba in by_tree:
-            member = fit_calibrator(calibrator, sample.take(outside), log_proba[outside])
-            mine = log_proba[inside].astype(np.float64)
-            pool.add(mine if member is None else member.predict_log_proba(mine))
-        pool.finish()
-        pooled[inside] = answer
-    return pooled
+    return None if before.external is None else Start(before.external, columns)
 
 
 def fit_calibrator(

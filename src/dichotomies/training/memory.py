@@ -71,6 +71,5 @@ def _least_rows(plan: Plan, rows: Rows) -> int:
 
 
 def _bytes_per_row(plan: Plan, forest: Forest) -> float:
-    n_kept = 1 if plan.member_calibration is None else len(forest.trees)
-    width = max(forest.n_classes * n_kept, forest.n_different)
+    width = max(forest.n_classes, forest.n_different)
     return 8.0 * width * (_BY_CLASS_COMPARED if plan.chooses else _BY_CLASS)

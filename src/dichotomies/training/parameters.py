@@ -269,13 +269,6 @@ class EnsembleParameters(TreeParameters):
             float,
         ),
     )
-    bootstrap: bool = parameter(
-        False,
-        "bool",
-        """Train each tree's nodes on a bootstrap sample of the rows of every class; trees then share no
-        nodes. The base learner must take sample weights.""",
-        Option("bootstrap", "Train each tree on a bootstrap sample of the rows.", kind=bool),
-    )
     pooling: str = parameter(
         "geometric",
         '"geometric" or "arithmetic"',
@@ -286,10 +279,4 @@ class EnsembleParameters(TreeParameters):
             "geometric|arithmetic",
             names="dichotomies.inference.pooling:POOLINGS",
         ),
-    )
-    member_calibration: Any = parameter(
-        None,
-        "str, MulticlassCalibrator or None",
-        "Calibration of each tree's class probabilities before they are pooled.",
-        Option("member_calibration", "Calibration of each tree before pooling.", names=_MULTICLASS),
     )

@@ -44,8 +44,6 @@ class Learned:
 def learn(plan: Plan, before: Learned | None, new: Rows, context: Context) -> tuple[Trained, ClassStatistics]:
     """Train a model on the rows before and new ones."""
     learner = statistics_of(plan.learner)
-    if plan.bootstrap:
-        raise ValueError("partial_fit keeps one set of statistics for all trees; leave bootstrap at False.")
     new = _in_folds(plan, before, new, context)
     rows = new if before is None else joined_rows(before.kept, before.model.tree.classes, new)
     forest = _forest(plan, before, rows, context)
@@ -107,9 +105,8 @@ def learn_batches(
 
 def _calibrates_on_one_fold(plan: Plan) -> bool:
     """True if one fold can be left for the external calibration, and nodes calibrated on the others."""
-    is_one = plan.external_calibration is not None and plan.member_calibration is None
     has_folds = plan.uses_folds and (plan.internal_calibration is None or plan.cv > 2)
-    return is_one and has_folds and not plan.prediction_sets
+    return plan.external_calibration is not None and has_folds and not plan.prediction_sets
 
 
 def _folded(plan: Plan, batches: Iterable[Rows], seed: int) -> Iterator[Rows]:

@@ -14,7 +14,7 @@ from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
 from dichotomies.calibrators.multiclass.auto import AutoCalibration
 from dichotomies.inference.pooling import check_pooling
-from dichotomies.learners import Learner, choose, takes_weight
+from dichotomies.learners import Learner, choose
 from dichotomies.structures import Structure, resolve
 from dichotomies.structures.auto import Auto as AutoStructure
 from dichotomies.training.parameters import EnsembleParameters, TreeParameters
@@ -31,7 +31,6 @@ class Plan(EnsembleParameters):
     structure: Structure | None = None
     internal_calibration: BinaryCalibrator | None = None
     external_calibration: MulticlassCalibrator | None = None
-    member_calibration: MulticlassCalibrator | None = None
     n_estimators: int = 1
     max_features: float = 1.0
 
@@ -45,11 +44,6 @@ class Plan(EnsembleParameters):
             Trained at the nodes.
         """
         values = {each.name: getattr(given, each.name) for each in fields(given)}
-        if values.get("bootstrap") and not takes_weight(base):
-            raise TypeError(
-                f"bootstrap=True draws rows by weighting them, but {type(base).__name__} takes no "
-                "sample_weight; leave bootstrap at False, or choose an estimator that takes weights."
-            )
         calibrated = values["internal_calibration"] is not None
         checked = {name: check(values[name]) for name, check in _CHECKS.items() if name in values}
         base = _as_member(base, checked.get("n_estimators", 1))
@@ -67,7 +61,7 @@ class Plan(EnsembleParameters):
     @property
     def calibrates_outside(self) -> bool:
         """True if class probabilities are calibrated, which takes rows that the nodes were not trained on."""
-        return self.external_calibration is not None or self.member_calibration is not None
+        return self.external_calibration is not None
 
     @property
     def chooses(self) -> bool:
@@ -159,7 +153,6 @@ _CHECKS = {
     "structure": resolve,
     "internal_calibration": _binary,
     "external_calibration": _multiclass,
-    "member_calibration": _multiclass,
     "cv": _folds,
     "calibrated_nodes": _nodes,
     "calibration_size": _calibration_size,

@@ -17,7 +17,6 @@ from dichotomies.rows.folds import CALIBRATION_FOLDS, calibration_fold, fold_of_
 from dichotomies.training.external import (
     Unseen,
     fit_calibrator,
-    pooled_out_of_fold,
 )
 from dichotomies.training.plan import Plan
 
@@ -31,21 +30,13 @@ def conformal_scores(plan: Plan, fitted: FittedForest, rows: Rows, unseen: Unsee
         fold = fold_of_rows(sample.codes, CALIBRATION_FOLDS, np.random.RandomState(0))
     else:
         fold = calibration_fold(sample.fold)
-    log_proba = _calibrated(fitted, sample, fold, _uncalibrated(plan, sample, unseen))
+    log_proba = _calibrated(fitted, sample, fold, unseen.log_proba(plan.n_jobs))
     groups = plan.prediction_sets if plan.prediction_sets > 1 else None
     parts = [
         evaluated(fitted.tree, log_proba[part].astype(np.float64), sample.codes[part], groups)
         for part in row_slices(len(sample), chunk_rows(fitted.n_classes))
     ]
     return ConformalRows.joined(parts)
-
-
-def _uncalibrated(plan: Plan, sample: Rows, unseen: Unseen) -> FloatArray:
-    """Log-probabilities before the external calibrator (n_rows, n_classes)."""
-    if plan.member_calibration is None:
-        return unseen.log_proba(plan.n_jobs)
-    by_tree = unseen.log_proba_by_tree(plan.n_jobs)
-    return pooled_out_of_fold(plan.member_calibration, plan.pooling, sample, by_tree)
 
 
 def _calibrated(fitted: FittedForest, sample: Rows, fold: IntArray, log_proba: FloatArray) -> FloatArray:

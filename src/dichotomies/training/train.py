@@ -57,11 +57,11 @@ def grow(plan: Plan, rows: Rows, judge: TreeJudge, rng: Any, notes: list[str] | 
         )
         for _ in range(plan.n_estimators)
     ]
-    forest = Forest.of(trees, shared=not plan.bootstrap)
-    if len(trees) > 1 and not plan.bootstrap and forest.n_different == trees[0].n_nodes > 3:
+    forest = Forest.of(trees)
+    if len(trees) > 1 and forest.n_different == trees[0].n_nodes > 3:
         warnings.warn(
             f"All {len(trees)} trees are the same, so that pooling them changes nothing: choose a "
-            "structure with chance, lower max_features, or set bootstrap=True.",
+            "structure with chance, or lower max_features.",
             stacklevel=4,
         )
     return forest
@@ -82,20 +82,19 @@ def train(plan: Plan, forest: Forest, rows: Rows, context: Context) -> Trained:
         rows = rows.in_folds(plan.cv, context.rng)
     if plan.max_memory is not None:
         set_limit(plan, forest, rows)
-    tasks = _tasks(plan, forest, rows, context.rng)
+    tasks = _tasks(forest, rows)
     if plan.calibrates_outside and plan.calibration_size != "cross-fit":
         return _held_out(plan, forest, rows, tasks, context)
     return _fit(plan, forest, rows, tasks, context)
 
 
-def _tasks(plan: Plan, forest: Forest, rows: Rows, rng: Any) -> list[NodeTask]:
-    """Each tree's own nodes, those that no tree before it has, with its own sample of the rows."""
-    samples = [rows.bootstrap(rng) if plan.bootstrap else rows for _ in forest.trees]
+def _tasks(forest: Forest, rows: Rows) -> list[NodeTask]:
+    """Each tree's own nodes, those that no tree before it has."""
     tasks = []
-    for t, (tree, sample) in enumerate(zip(forest.trees, samples, strict=True)):
+    for t, tree in enumerate(forest.trees):
         nodes = forest.new_nodes(t)
         if len(nodes):
-            tasks.append(NodeTask(sample, tree, None if len(nodes) == tree.n_nodes else nodes))
+            tasks.append(NodeTask(rows, tree, None if len(nodes) == tree.n_nodes else nodes))
     return tasks
 
 
@@ -118,8 +117,7 @@ def _fit(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask], cont
         crossed = [each.planned(plan) for each in crossed]
     scorer = _joined(tasks, [each.final_scorer() for each in crossed])
     fitted = FittedForest(forest, scorer, plan.pooling)
-    if plan.member_calibration is None:
-        fitted = replace(fitted, external=external)
+    fitted = replace(fitted, external=external)
     is_calibrated, unseen = fitted.external is not None or not plan.calibrates_outside, None
     if plan.prediction_sets or not is_calibrated or (plan.calibrates_outside and plan.keep_rows):
         sample = calibration_sample(plan, forest, rows, np.arange(len(rows)), context.rng)
@@ -150,7 +148,7 @@ def _held_out(plan: Plan, forest: Forest, rows: Rows, tasks: Sequence[NodeTask],
     """Calibrate outside on rows that the nodes are not trained on."""
     held = _rows_to_hold_out(rows, plan.calibration_size, context.rng)
     kept = np.flatnonzero(~held)
-    inside = replace(plan, external_calibration=None, member_calibration=None, prediction_sets=0, keep_rows=0)
+    inside = replace(plan, external_calibration=None, prediction_sets=0, keep_rows=0)
     tasks = _on(tasks, lambda sample: sample.take(kept))
     inner, calibration, *_ = _fit(inside, forest, rows.take(kept), tasks, context)
     sample = calibration_sample(plan, forest, rows, np.flatnonzero(held), context.rng)

@@ -118,9 +118,9 @@ class Update:
         plan, rows = self.plan, self.rows
         changed = np.zeros(rows.n_classes, dtype=bool)
         changed[rows.codes[self.n_old :]] = True
-        found = EditedForest.of(self.model.forest, self.trees, changed, shared=not plan.bootstrap)
+        found = EditedForest.of(self.model.forest, self.trees, changed)
         tasks = [
-            NodeTask(rows.bootstrap(context.rng) if plan.bootstrap else rows, tree, nodes)
+            NodeTask(rows, tree, nodes)
             for tree, nodes in zip(self.trees, found.new_nodes, strict=True)
             if len(nodes)
         ]

@@ -31,9 +31,7 @@ class EditedForest:
     new_nodes: list[IntArray]
 
     @classmethod
-    def of(
-        cls, before: Forest, trees: Sequence[ClassTree], changed: BoolArray, *, shared: bool = True
-    ) -> EditedForest:
+    def of(cls, before: Forest, trees: Sequence[ClassTree], changed: BoolArray) -> EditedForest:
         """Compare edited trees with those before.
 
         A node is the one of before if that separates the same classes and none of them has changed.
@@ -44,22 +42,21 @@ class EditedForest:
             One for each tree before, with the order of the leaves of before.
         changed : (n_classes,)
             True for classes of the new trees whose rows have changed.
-        shared : bool
-            Nodes that several trees have are one node.
         """
         codes, code_of_old = _common_codes(trees[0].classes, before.trees[0].classes)
         known: dict[object, tuple[int, bool]] = {}
         place = np.empty((len(trees), trees[0].n_nodes), dtype=np.intp)
         is_exchanged = np.zeros(place.shape, dtype=bool)
-        source, new_nodes, trained = [], [], [_trained(before, t, code_of_old) for t in range(len(trees))]
-        if shared:
-            trained = [{key: node for each in trained for key, node in each.items()}] * len(trees)
+        source, new_nodes = [], []
+        trained: dict[tuple[int, int], tuple[int, bool]] = {}
+        for t in range(len(trees)):
+            trained |= _trained(before, t, code_of_old)
         for t, tree in enumerate(trees):
             keys, is_touched = node_keys(tree, codes), _holds(tree, changed)
             own_new = []
             for k, (sides, exchanged) in enumerate(zip(keys.sides, keys.is_exchanged.tolist(), strict=True)):
-                old, direction = (-1, exchanged) if is_touched[k] else trained[t].get(sides, (-1, exchanged))
-                key = ("old", old) if old >= 0 else sides if shared else (t, sides)
+                old, direction = (-1, exchanged) if is_touched[k] else trained.get(sides, (-1, exchanged))
+                key = ("old", old) if old >= 0 else sides
                 if key not in known:
                     known[key] = len(known), direction
                     source.append(old)

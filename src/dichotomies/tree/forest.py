@@ -52,8 +52,8 @@ class Forest:
     is_exchanged: BoolArray
 
     @classmethod
-    def of(cls, trees: Sequence[ClassTree], *, shared: bool = True) -> Forest:
-        """Build a forest with nodes shared between trees or, if not `shared`, separate for every tree."""
+    def of(cls, trees: Sequence[ClassTree]) -> Forest:
+        """Build a forest with nodes shared between trees."""
         if len(trees) == 1:
             shape = 1, trees[0].n_nodes
             return cls(trees, np.arange(shape[1]).reshape(shape), np.zeros(shape, dtype=bool))
@@ -63,8 +63,7 @@ class Forest:
         for t, tree in enumerate(trees):
             keys = node_keys(tree)
             for k, (sides, exchanged) in enumerate(zip(keys.sides, keys.is_exchanged.tolist(), strict=True)):
-                key = sides if shared else (t, sides)
-                place[t, k], first = known.setdefault(key, (len(known), exchanged))
+                place[t, k], first = known.setdefault(sides, (len(known), exchanged))
                 is_exchanged[t, k] = first != exchanged
         return cls(trees, place, is_exchanged)
 

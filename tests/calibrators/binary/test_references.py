@@ -16,7 +16,6 @@ from dichotomies.calibrators.binary import (
     BinaryTemperature,
     IsotonicCalibration,
     PlattScaling,
-    QuadraticScaling,
     Segments,
     VennAbers,
     segment_nll,
@@ -56,11 +55,6 @@ FAMILIES = {
     "beta": (
         BetaCalibration(),
         lambda s: [-np.logaddexp(0, -s), np.logaddexp(0, s), np.ones_like(s)],
-        [POSITIVE, POSITIVE, FREE],
-    ),
-    "quadratic": (
-        QuadraticScaling(),
-        lambda s: [-((s.max() - s) ** 2), (s - s.min()) ** 2, np.ones_like(s)],
         [POSITIVE, POSITIVE, FREE],
     ),
 }

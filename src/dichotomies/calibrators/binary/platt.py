@@ -10,6 +10,7 @@ from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.platt import fit_affine, plain_seconds
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
+from dichotomies.persistence import CATALOGUE, Estimator
 from dichotomies.rows.segments import Segments
 
 
@@ -44,3 +45,7 @@ class PlattScaling(BinaryCalibrator):
         small = is_small(segments.longest, plain_seconds(len(segments.scores), len(segments)))
         fit_affine.when(small)(segments.arrays, True, parameters)
         return ScoreMaps.affine(parameters, "platt").identity_where_empty(segments)
+
+
+# quadratic scaling of earlier versions: what it was fitted to is in its maps
+CATALOGUE.retire("binary-calibrator/quadratic", PlattScaling, Estimator())

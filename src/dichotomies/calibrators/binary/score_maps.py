@@ -51,8 +51,9 @@ class ScoreMaps:
         0: ``a s + b``. 1: ``a log p - b log(1 - p) + c`` with ``p = 1 / (1 + exp(-s))``. 2: log-odds of
         a probability that is linear between knots and constant outside them. 3: log-odds of a probability
         that is constant from each knot up to the next. 4: log-odds of a probability that is a cubic between
-        knots and constant outside them. 5: a straight line from each knot up to the next. 6: a parabola
-        between two knots, ``b t^2 / 2 - a (1 - t)^2 / 2 + c`` with t from 0 to 1, and its tangents outside.
+        knots and constant outside them. 5: a straight line from each knot up to the next. 6, of
+        earlier versions: a parabola between two knots, ``b t^2 / 2 - a (1 - t)^2 / 2 + c`` with t from 0 to
+        1, and its tangents outside.
     parameters : array of shape (m, 3)
         a, b, c.
     knot_offsets : integer array of shape (m + 1,)
@@ -104,13 +105,6 @@ class ScoreMaps:
         m = len(parameters)
         kinds, no_knots = np.full(m, kind, dtype=np.int8), np.zeros(m + 1, dtype=np.intp)
         return cls(kinds, parameters, no_knots, np.empty(0), np.empty(0), np.full(m, name))
-
-    @classmethod
-    def quadratic(cls, parameters: FloatArray, ends: FloatArray, name: str) -> ScoreMaps:
-        """Make parabolas, called `name`, from `parameters` (a, b, c) and the two `ends` (2 m,) of each."""
-        m = len(parameters)
-        kinds, offsets = np.full(m, QUADRATIC, dtype=np.int8), 2 * np.arange(m + 1, dtype=np.intp)
-        return cls(kinds, parameters, offsets, ends, np.zeros(2 * m), np.full(m, name))
 
     @classmethod
     def knots(cls, kind: int, knots: Knots, name: str) -> ScoreMaps:

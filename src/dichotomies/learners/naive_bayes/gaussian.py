@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dichotomies._common.gathering import gather
-from dichotomies._common.parallel import Context, even_batches, run
+from dichotomies._common.parallel import Context
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.naive_bayes import gaussian as kernels
-from dichotomies._kernels.naive_bayes.class_counts import GroupedRows
-from dichotomies._kernels.naive_bayes.gaussian import Quadratic
-from dichotomies._kernels.naive_bayes.moments import Moments, group_moments, leaf_moments, node_moments
+from dichotomies._kernels.composition import levels
+from dichotomies._kernels.naive_bayes.gaussian import Quadratic, add_steep, score_pairs
 from dichotomies._kernels.search.node_scores import QuadraticNodes
 from dichotomies.learners.base import Unsupported
-from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
-from dichotomies.learners.naive_bayes.groups import Groups
+from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics, Moments
 from dichotomies.learners.naive_bayes.smoothing import Prior
+from dichotomies.learners.naive_bayes.trainer import NodeTrainer
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array
 from dichotomies.rows import NodeTask
@@ -34,32 +31,11 @@ _STEEPEST = 3e4
 #: Number of rows from which the medians are computed that features are shifted by.
 _MEDIAN_ROWS = 500
 
+#: Nodes, and terms of rows, up to which matrix products at all nodes do: no kernel is compiled.
+_FEW_NODES, _FEW_TERMS = 32, 2**22
 
-def _moments_of(rows: GroupedRows, X: Matrix, n_jobs: int | None) -> Moments:
-    """Compute the moments of each group in two passes over its rows."""
-    size = np.diff(rows.offsets)
-    shape = len(size), X.shape[1]
-    moments = Moments(np.zeros(len(size)), np.zeros(shape), np.zeros(shape))
-
-    add_moments = group_moments.when(is_small(len(X), 3e-8 * X.size + 3e-5 * len(size)))
-
-    def add(batch: range) -> None:
-        add_moments(X, rows, batch.start, batch.stop, moments)
-
-    batches = [(batch,) for batch in even_batches(size, n_jobs)]
-    run(add, batches, n_jobs=n_jobs, shared_memory=True)
-    return moments
-
-
-def _typical(X: Matrix) -> FloatArray:
-    """Median of each feature over some of the rows."""
-    typical: FloatArray = np.median(X[:: max(1, len(X) // _MEDIAN_ROWS)], axis=0).astype(np.float64)
-    return typical
-
-
-def _allocate(n_groups: int, n_features: int) -> Moments:
-    """Allocate moments without initialising them."""
-    return Moments(np.empty(n_groups), *np.empty((2, n_groups, n_features)))
+#: Terms of nodes, or of leaves, that are computed at once.
+_BLOCK = 2**15
 
 
 @savable(
@@ -108,12 +84,17 @@ class GaussianNodes:
     @cached_property
     def expanded(self) -> Expanded:
         """The scores as quadratic functions, for matrix products."""
-        is_steep = kernels.are_steep(self.scores, self.shift, _STEEPEST)
-        coefficients, constant = kernels.expand(self.scores, self.shift, is_steep)
+        away, q, p = self.center - self.shift, self.square, self.linear
+        # where the center is many standard deviations away, terms would cancel to rounding errors
+        is_steep = np.maximum(np.abs(q * away), np.abs(p)) * np.abs(away) > _STEEPEST
+        terms = q, p - 2.0 * q * away, (q * away - p) * away
+        square, linear, constant = (np.where(is_steep, 0.0, term) for term in terms)
+        # C order: how BLAS sums a row of the product then depends less on how many rows there are
+        coefficients = np.ascontiguousarray(np.concatenate([square.T, linear.T]))
         offsets = np.concatenate([[0], np.cumsum(is_steep.sum(axis=0))])
         feature, node = np.nonzero(is_steep.T)
         steep = Quadratic(*(each[node, feature] for each in self.scores))
-        return Expanded(coefficients, self.constant + constant, offsets, node.astype(np.int32), steep)
+        return Expanded(coefficients, self.constant + constant.sum(axis=1), offsets, node, steep)
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row at each node: one matrix product of squares and features."""
@@ -123,17 +104,23 @@ class GaussianNodes:
         np.square(powers[:, n_features:], out=powers[:, :n_features])
         out: FloatArray = powers @ self.expanded.coefficients
         out += self.expanded.constant
-        if len(self.expanded.steep_node):
-            seconds = 2e-8 * len(X) * len(self.expanded.steep_node) + 1e-5 * n_features
-            small = is_small(len(X), seconds, is_answer=True)
-            kernels.add_steep.when(small)(X, *self.expanded[2:], out)
+        offsets, node, steep = self.expanded[2:]
+        if len(X) * len(node) > _FEW_TERMS:  # half of the time of what follows, on images of 1,623 characters
+            add_steep(X, offsets, node, steep, out)
+            return out
+        for j in np.flatnonzero(np.diff(offsets)):
+            own = slice(offsets[j], offsets[j + 1])
+            y = X[:, j, None] - steep.center[own]
+            out[:, node[own]] += (steep.square[own] * y + steep.linear[own]) * y
         return out
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
+        if len(self.constant) <= _FEW_NODES and len(rows) * len(self.shift) <= _FEW_TERMS:
+            distinct, place = np.unique(rows, return_inverse=True)
+            return self.log_odds(X[distinct])[place, nodes]
         out = np.empty(len(rows))
-        small = is_small(len(rows), 4e-8 * len(rows) * len(self.shift))
-        kernels.score_pairs.when(small)(X, rows, nodes, self.scores, self.constant, out)
+        score_pairs(X, rows, nodes, self.scores, self.constant, out)
         return out
 
     def search_nodes(self, tree: ClassTree) -> QuadraticNodes:  # noqa: ARG002 - as `SparseWeights`
@@ -190,145 +177,115 @@ class GaussianRule:
 
 
 @dataclass(frozen=True)
-class GaussianMoments:
-    """Moments of each group.
+class GaussianTrainer(NodeTrainer):
+    """Nodes from the moments of their leaves.
 
     Attributes
     ----------
-    weighted, unweighted : Moments
-        The same where there are no sample weights.
+    shift : (n_features,)
+        See `GaussianNodes`.
     """
 
     rule: GaussianRule
-    groups: Groups
-    weighted: Moments
-    unweighted: Moments
     shift: FloatArray
 
     @classmethod
-    def of(
-        cls, rule: GaussianRule, groups: Groups, rows: GroupedRows, X: Matrix, context: Context
-    ) -> GaussianMoments:
-        """Compute the moments of the rows."""
-        weighted = unweighted = _moments_of(rows, X, context.n_jobs)
-        if not (rows.weight == 1).all():
-            unweighted = _moments_of(rows._replace(weight=np.ones(len(rows.rows))), X, context.n_jobs)
-        return cls(rule, groups, weighted, unweighted, _typical(X))
+    def of(cls, task: NodeTask, known: ClassStatistics, rule: GaussianRule, X: Matrix) -> GaussianTrainer:
+        """Shift features by their medians over some of the rows."""
+        typical = np.median(X[:: max(1, len(X) // _MEDIAN_ROWS)], axis=0)
+        return cls(task, known, rule, typical.astype(np.float64))
 
-    @classmethod
-    def restored(
-        cls, rule: GaussianRule, groups: Groups, known: ClassStatistics, X: Matrix
-    ) -> GaussianMoments:
-        """Take over statistics in the order of the groups; `X` are some of their rows."""
-        return cls(rule, groups, known.moments(0), known.moments(1), _typical(X))
-
-    kind: ClassVar = "moments"
-
-    def tables(self) -> list[Any]:
-        """See `ClassStatistics`."""
-        return [*self.weighted, *self.unweighted]
-
-    def of_task(self, task: NodeTask) -> GaussianMoments:
-        """Reorder the moments to the leaves of another tree."""
-        groups, now = self.groups.of_task(task)
-        weighted = unweighted = Moments(*(values[now] for values in self.weighted))
-        if self.weighted is not self.unweighted:
-            unweighted = Moments(*(values[now] for values in self.unweighted))
-        return replace(self, groups=groups, weighted=weighted, unweighted=unweighted)
-
-    def weights(self, fold: int | None, context: Context) -> GaussianNodes:  # noqa: ARG002 - as SparseCounts
+    def weights(self, fold: int | None, context: Context) -> GaussianNodes:  # noqa: ARG002 - as of the others
         """Train the nodes on all rows, or on all but those of a fold."""
-        return self._nodes(fold, Quadratic(*np.empty((3, self.groups.task.n_nodes, len(self.shift)))))
-
-    def _nodes(self, fold: int | None, scores: Quadratic) -> GaussianNodes:
-        """Train the nodes as `weights` does, writing into `scores`."""
-        task, sides = self.groups.task, self.groups.sides(fold)
-        leaves, nodes = self._combined(self.unweighted, fold)
-        floor = task.of_nodes(self._floor(nodes))
-        if self.weighted is not self.unweighted:
-            leaves, nodes = self._combined(self.weighted, fold)
-        constant = np.empty(len(floor))
-        left, right = task.of_nodes(task.tree.left), task.of_nodes(task.tree.right)
-        given = leaves, nodes, floor, sides.is_trained
-        kernels.node_parameters.when(self._is_small)(left, right, *given, scores, constant)
+        task, tree, sides = self.task, self.task.tree, self.sides(fold)
+        weighted, unweighted = self.known.moments(0), self.known.moments(1)
+        moments = self._combined(unweighted, fold)
+        floor = self._floor(moments)
+        if weighted.mean is not unweighted.mean:
+            moments = self._combined(weighted, fold)
+        terms, constant = Quadratic(*np.empty((3, task.n_nodes, len(self.shift)))), np.empty(task.n_nodes)
+        left, right = (task.of_nodes(_place(child, tree.n_classes)) for child in (tree.left, tree.right))
+        for own in _blocks(task.n_nodes, len(self.shift)):
+            one, two = (Moments(*(each[side[own]] for each in moments)) for side in (left, right))
+            some = Quadratic(*(each[own] for each in terms))
+            with np.errstate(all="ignore"):  # of nodes with rows on one side only
+                constant[own] = _quadratic(one, two, floor[own, None], some)
+            for each in some:
+                each[~sides.is_trained[own]] = 0.0
         constant += self.rule.prior.log_odds(task.left_is_positive, sides)
         constant = np.where(sides.is_trained, constant, sides.constant)
-        return GaussianNodes(*scores, constant, sides.is_trained, self.shift)
+        return GaussianNodes(*terms, constant, sides.is_trained, self.shift)
 
-    @property
-    def _is_small(self) -> bool:
-        """Return True if plain code is to combine the moments and to make nodes of them."""
-        n_groups, task = len(self.groups.size), self.groups.task
-        return is_small(len(task.rows), (5e-5 + 2e-8 * len(self.shift)) * (n_groups + task.n_nodes))
+    def _combined(self, groups: Moments, fold: int | None) -> Moments:
+        """Moments of the leaves and then of the nodes of the tree, leaving out a fold."""
+        tree, n_folds, n_leaves = self.task.tree, self.known.n_folds, self.task.tree.n_classes
+        shape = n_leaves + tree.n_nodes, len(self.shift)
+        out = Moments(np.empty(shape[0]), np.empty(shape), np.empty(shape))
+        is_kept, position = (np.arange(n_folds) != fold).astype(np.float64), tree.leaf_position
+        for own in _blocks(n_leaves, n_folds * len(self.shift)):
+            parts = Moments(*(each.reshape(n_leaves, n_folds, *each.shape[1:])[own] for each in groups))
+            for table, values in zip(out, _joined(parts, is_kept), strict=True):
+                table[position[own]] = values
+        left, right = _place(tree.left, n_leaves), _place(tree.right, n_leaves)
+        for level in reversed(levels(tree.left, tree.right)):
+            one, two = (Moments(*(each[side[level]] for each in out)) for side in (left, right))
+            for table, values in zip(out, one.plus(two), strict=True):
+                table[n_leaves + level.start : n_leaves + level.stop] = values
+        return out
 
-    @cached_property
-    def _leaves_and_nodes(self) -> tuple[Moments, Moments]:
-        """Memory that all folds share, because allocating it costs more than the sums."""
-        tree, n_features = self.groups.task.tree, len(self.shift)
-        return _allocate(tree.n_classes, n_features), _allocate(tree.n_nodes, n_features)
-
-    def _combined(self, moments: Moments, fold: int | None) -> tuple[Moments, Moments]:
-        """Combine the moments of groups into those of leaves and nodes, leaving out a fold."""
-        leaves, nodes = self._leaves_and_nodes
-        if self.groups.n_folds > 1:
-            left_out = -1 if fold is None else fold
-            leaf_moments.when(self._is_small)(self.groups.n_folds, left_out, moments, leaves)
-        else:
-            leaves = moments
-        tree = self.groups.task.tree
-        node_moments.when(self._is_small)(tree.left, tree.right, leaves, nodes)
-        return leaves, nodes
-
-    def _floor(self, nodes: Moments) -> FloatArray:
+    def _floor(self, moments: Moments) -> FloatArray:
         """Compute the smoothing added to variances: `var_smoothing` times the node's largest, unweighted.
 
         If all rows of a node are equal, any positive variance gives the prior, because both means are equal.
         """
-        largest = nodes.moment.max(axis=1) / np.maximum(nodes.total, 1.0)
-        floor: FloatArray = self.rule.var_smoothing * largest
+        first = self.task.tree.n_classes
+        largest = moments.moment[first:].max(axis=1) / np.maximum(moments.total[first:], 1.0)
+        floor: FloatArray = self.task.of_nodes(self.rule.var_smoothing * largest)
         return np.where(floor > 0, floor, 1.0)
 
-    def out_of_fold(
-        self, task: NodeTask, X: Matrix, context: Context, *, with_full: bool
-    ) -> tuple[FloatArray, GaussianNodes | None]:
-        """Out-of-fold scores of `task.own_pairs()` and, where `with_full`, the nodes trained on all rows."""
-        folds = task.rows.fold
-        assert folds is not None
-        pairs = np.concatenate([[0], np.cumsum(task.node_size)])
-        out = np.full(pairs[-1], np.nan)
-        places = *_nodes_above(task), pairs[:-1] - task.leaf_offset[task.start]
-        batches = [(batch,) for batch in even_batches(np.diff(task.leaf_offset), context.n_jobs)]
-        room = Quadratic(*np.empty((3, task.n_nodes, X.shape[1])))
-        seconds = 2e-8 * len(out) * X.shape[1] + 5e-5 * task.n_nodes
-        score_rows = kernels.score_own_rows.when(is_small(len(X), seconds))
-        for fold in range(self.groups.n_folds):
-            member = self._nodes(fold, room)
 
-            def score(batch: range, fold: int = fold, member: GaussianNodes = member) -> None:
-                rows = X, task.row_order, folds, fold
-                nodes = member.scores, member.constant, member.is_trained
-                span = batch.start, batch.stop
-                score_rows(*rows, *nodes, task.leaf_offset, *places, *span, out)
-
-            progress = context.progress(
-                f"scoring fold {fold + 1} of {self.groups.n_folds}", fold, self.groups.n_folds
-            )
-            run(score, batches, n_jobs=context.n_jobs, progress=progress, shared_memory=True)
-        return out, self.weights(None, context) if with_full else None
+def _place(child: IntArray, n_leaves: int) -> IntArray:
+    """Place of each child among leaves and nodes; a child that is a leaf is ``~position``."""
+    return np.where(child < 0, ~child, n_leaves + child)
 
 
-def _nodes_above(task: NodeTask) -> tuple[IntArray, IntArray]:
-    """Return the nearest trained ancestor of each leaf and of each trained node; -1 if there is none."""
-    tree = task.tree
-    above_leaf = np.empty(tree.n_classes, dtype=np.intp)
-    for children in (tree.left, tree.right):
-        nodes = np.flatnonzero(children < 0)
-        above_leaf[~children[nodes]] = nodes
-    if task.nodes is None:
-        return above_leaf, tree.parent
-    here = np.full(tree.n_nodes, -1, dtype=np.intp)  # nearest trained node at or above each node
-    here[task.nodes] = np.arange(task.n_nodes)
-    for node in np.flatnonzero(here < 0).tolist():  # parents come first
-        here[node] = here[tree.parent[node]] if node else -1
-    above = np.where(task.nodes > 0, here[tree.parent[task.nodes]], -1)
-    return here[above_leaf], above
+def _blocks(n: int, size: int) -> list[slice]:
+    """Slices of `n` things with `size` numbers each that stay in the caches."""
+    step = max(1, _BLOCK // size)
+    return [slice(i, min(n, i + step)) for i in range(0, n, step)]
+
+
+def _joined(folds: Moments, is_kept: FloatArray) -> Moments:
+    """Moments of the unions of some folds: (n_classes, n_folds, ...) to (n_classes, ...)."""
+    total = folds.total * is_kept
+    both = total.sum(axis=1)
+    share = total / np.where(both > 0, both, 1.0)[:, None]
+    center = np.einsum("kf,kfj->kj", share, folds.mean)
+    apart = folds.mean - center[:, None]
+    apart *= apart
+    within = np.einsum("f,kfj->kj", is_kept, folds.moment)
+    within += np.einsum("kf,kfj->kj", total, apart)
+    return Moments(both, center, within)
+
+
+def _quadratic(left: Moments, right: Moments, floor: FloatArray, out: Quadratic) -> FloatArray:
+    """Write the terms of nodes, given the moments of both sides; return the constant without the prior.
+
+    ``other_half * (x - other_mean)**2 - half * (x - mean)**2`` as a function of ``x - center``. The center is
+    the mean of the steeper square, which then has no linear or constant term. No term exceeds a few times the
+    larger of the two squares, for any `x`, so rounding errors are no larger than those of the squares.
+    """
+    half, other_half = (side.moment / side.total[:, None] for side in (left, right))
+    for each in (half, other_half):
+        each += floor
+        np.divide(0.5, each, out=each)
+    is_steeper, distance = half >= other_half, right.mean - left.mean
+    slope = np.minimum(half, other_half) * distance
+    out.center[:] = np.where(is_steeper, left.mean, right.mean)
+    np.subtract(other_half, half, out=out.square)
+    np.multiply(slope, -2.0, out=out.linear)
+    slope *= distance
+    half /= other_half
+    np.negative(slope, out=slope, where=~is_steeper)
+    constant: FloatArray = 0.5 * np.log(half, out=half).sum(axis=1) + slope.sum(axis=1)
+    return constant

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 
 from dichotomies._common.parallel import Context
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-from dichotomies._kernels.compile import is_small
 from dichotomies.learners.base import LEARNERS, SCORER, CrossFitted, Learner, NodeScorer, Wanted
 from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
-from dichotomies.learners.naive_bayes.dense import DenseCounts
-from dichotomies.learners.naive_bayes.gaussian import GaussianMoments, GaussianRule
-from dichotomies.learners.naive_bayes.groups import Groups
+from dichotomies.learners.naive_bayes.counts import DenseTrainer, SparseTrainer
+from dichotomies.learners.naive_bayes.gaussian import GaussianRule, GaussianTrainer
 from dichotomies.learners.naive_bayes.smoothing import Smoothing
-from dichotomies.learners.naive_bayes.sparse import SparseCounts
+from dichotomies.learners.naive_bayes.trainer import NodeTrainer
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Part
 from dichotomies.rows import NodeTask
@@ -26,34 +24,6 @@ from dichotomies.rows.folds import Folds
 
 #: Numbers up to which sparse rows, and the weights of their features, are written out in small problems.
 _WRITTEN_OUT = 2**22
-
-
-class Statistics(Protocol):
-    """Statistics of each class in each fold."""
-
-    #: See `ClassStatistics.kind`.
-    kind: ClassVar[str]
-
-    def tables(self) -> list[Any]:
-        """See `ClassStatistics.tables`; groups are in the order of the tree's leaves."""
-
-    @property
-    def groups(self) -> Groups:
-        """The classes, in the order of a tree's leaves."""
-
-    def of_task(self, task: NodeTask) -> Statistics:
-        """Reorder the statistics to the leaves of another tree."""
-
-    def weights(self, fold: int | None, context: Context) -> NodeScorer:
-        """Train the nodes on all rows, or on all but those of a fold."""
-
-    def out_of_fold(
-        self, task: NodeTask, X: Matrix, context: Context, *, with_full: bool
-    ) -> tuple[FloatArray, NodeScorer | None]:
-        """Out-of-fold scores of `task.own_pairs()`.
-
-        If `with_full`, also the nodes trained on all rows, from the same sums.
-        """
 
 
 @LEARNERS.register("naive-bayes")
@@ -97,22 +67,20 @@ class NaiveBayesLearner(Learner):
 
     def fit(self, task: NodeTask, context: Context) -> NodeScorer:
         """Train all nodes; nothing is random."""
-        statistics = self._statistics(task, self._input(task), None, context)
-        return self._scorer(statistics, None, context)
+        return self._with_binarisation(self._trainer(task, context).weights(None, context))
 
     def cross_fit(self, task: NodeTask, wanted: Wanted, context: Context) -> CrossFitted:
         """Train all nodes without each fold, and on all rows, as far as wanted."""
-        X = self._input(task)
-        statistics = self._statistics(task, X, task.rows.fold, context)
-        n_folds = task.rows.n_folds
-        members = [
-            self._scorer(statistics, f, context.titled(f"fold {f + 1} of {n_folds}: ", f, n_folds))
-            for f in range(n_folds if Wanted.MEMBERS in wanted else 0)
-        ]
-        with_full = Wanted.FULL in wanted
-        if Wanted.SCORES not in wanted:
-            return CrossFitted(self._scorer(statistics, None, context) if with_full else None, members, None)
-        scores, full = statistics.out_of_fold(task, X, context, with_full=with_full)
+        trainer, n_folds = self._trainer(task, context), task.rows.n_folds
+        members = []
+        for f in range(n_folds if Wanted.MEMBERS in wanted else 0):
+            titled = context.titled(f"fold {f + 1} of {n_folds}: ", f, n_folds)
+            members.append(self._with_binarisation(trainer.weights(f, titled)))
+        full, scores = None, None
+        if Wanted.SCORES in wanted:
+            scores, full = trainer.out_of_fold(self._input(task), context, with_full=Wanted.FULL in wanted)
+        elif Wanted.FULL in wanted:
+            full = trainer.weights(None, context)
         return CrossFitted(None if full is None else self._with_binarisation(full), members, scores)
 
     def _input(self, task: NodeTask) -> Matrix:
@@ -125,49 +93,33 @@ class NaiveBayesLearner(Learner):
             return X
         self._rule.check(X, type(self.estimator).__name__)
         X = self._rule.binarised(X)
-        size = (X.shape[0] + task.n_nodes) * X.shape[1]
-        is_sparse = not isinstance(X, np.ndarray)
-        return X.toarray() if is_sparse and size <= _WRITTEN_OUT and is_small(X.shape[0], 2e-8 * size) else X
+        is_small = (X.shape[0] + task.n_nodes) * X.shape[1] <= _WRITTEN_OUT
+        return X.toarray() if is_small and not isinstance(X, np.ndarray) else X
 
-    def _statistics(self, task: NodeTask, X: Matrix, folds: IntArray | None, context: Context) -> Statistics:
-        def take() -> Statistics:
-            groups, rows = Groups.of(task, folds)
-            if isinstance(self._rule, GaussianRule):
-                return GaussianMoments.of(self._rule, groups, rows, X, context)
-            kind = DenseCounts if isinstance(X, np.ndarray) else SparseCounts
-            return kind.of(self._rule, groups, rows, X, context)
+    def _trainer(self, task: NodeTask, context: Context) -> NodeTrainer:
+        X, known = self._input(task), self.class_statistics(task, context)
+        if isinstance(self._rule, GaussianRule):
+            return GaussianTrainer.of(task, known, self._rule, X)
+        kind = DenseTrainer if isinstance(X, np.ndarray) else SparseTrainer
+        return kind(task, known, self._rule)
 
-        known: Statistics = task.rows.remember(self._key(folds), take)
-        return known if known.groups.task is task else known.of_task(task)
-
-    def _key(self, folds: IntArray | None) -> tuple[Any, ...]:
-        return "class statistics", self, None if folds is None else folds.tobytes()
+    def _key(self, task: NodeTask) -> tuple[Any, ...]:
+        return "class statistics", self, None if task.rows.fold is None else task.rows.fold.tobytes()
 
     def class_statistics(self, task: NodeTask, context: Context) -> ClassStatistics:
         """Statistics of each class in each fold of the rows of a `task`; `context` as of `fit`."""
-        statistics = self._statistics(task, self._input(task), task.rows.fold, context)
-        groups, tree = statistics.groups, task.tree
-        n_features = task.rows.n_features
-        given = groups.n_folds, n_features, groups.size, groups.weight, statistics.tables()
-        return ClassStatistics(statistics.kind, *given).taken(tree.leaf_position)
+        X, moments = self._input(task), isinstance(self._rule, GaussianRule)
+        known: ClassStatistics = task.rows.remember(
+            self._key(task), lambda: ClassStatistics.of(task.rows, X, context.n_jobs, moments=moments)
+        )
+        return known
 
     def preset(self, task: NodeTask, known: ClassStatistics) -> None:
         """Train all nodes of the `task` from the statistics `known`, which may be those of more rows.
 
         The rows themselves are then used for nothing but out-of-fold scores.
         """
-        X, known = self._input(task), known.taken(task.tree.leaf_order)
-        groups = Groups(task, known.n_folds, known.size, known.weight)
-        statistics: Statistics
-        if isinstance(self._rule, GaussianRule):
-            statistics = GaussianMoments.restored(self._rule, groups, known, X)
-        else:
-            kind = DenseCounts if isinstance(X, np.ndarray) else SparseCounts
-            statistics = kind.restored(self._rule, groups, known)
-        task.rows.memo[self._key(task.rows.fold)] = statistics
-
-    def _scorer(self, statistics: Statistics, fold: int | None, context: Context) -> NodeScorer:
-        return self._with_binarisation(statistics.weights(fold, context))
+        task.rows.memo[self._key(task)] = known
 
     def _with_binarisation(self, scorer: NodeScorer) -> NodeScorer:
         """Put binarisation in front of a scorer if the rule has a threshold."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.naive_bayes import BernoulliNB, ComplementNB
 from sklearn.utils.validation import check_non_negative
 
 from dichotomies._common.typing import BoolArray, FloatArray, Matrix
-from dichotomies._kernels.naive_bayes.sparse_nodes import BERNOULLI, MULTINOMIAL, NORMALISED
+from dichotomies._kernels.naive_bayes.sparse import BERNOULLI, MULTINOMIAL, NORMALISED
 from dichotomies.learners.base import Unsupported
-from dichotomies.learners.naive_bayes.groups import Sides
+from dichotomies.learners.naive_bayes.trainer import Sides
 from dichotomies.persistence import savable
 
 #: Lower limit that scikit-learn puts on alpha, unless force_alpha is set.
@@ -65,22 +65,6 @@ class Prior:
         return np.log(weight[:, 0]) - np.log(weight[:, 1])
 
 
-class Background(NamedTuple):
-    """Parameters of each node that do not depend on its active features.
-
-    Attributes
-    ----------
-    intercept, weight : (n_nodes,)
-        The intercept if no feature were active, and the weight of every inactive feature.
-    of_side : (n_nodes, 2)
-        Totals of the sides that the rule needs, see `_kernels.naive_bayes.sparse_nodes.above_background`.
-    """
-
-    intercept: FloatArray
-    weight: FloatArray
-    of_side: FloatArray
-
-
 @savable("smoothing", threshold=Real)  # saved only as part of Binarised, which has a threshold
 @dataclass(frozen=True)
 class Smoothing:
@@ -89,7 +73,7 @@ class Smoothing:
     Attributes
     ----------
     rule : int
-        The formula, one of those in `_kernels.naive_bayes.sparse_nodes`.
+        The formula, one of those in `_kernels.naive_bayes.sparse`.
     alpha : (1,) or (n_features,)
         Added to every count.
     prior : Prior
@@ -130,8 +114,8 @@ class Smoothing:
 
     def background(
         self, left_is_positive: BoolArray, sides: Sides, counts: FloatArray, alpha: FloatArray
-    ) -> Background:
-        """Compute what does not depend on which features are active.
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Compute the parameters of nodes that do not depend on which features are active.
 
         Parameters
         ----------
@@ -139,17 +123,24 @@ class Smoothing:
             See `Prior.log_odds`.
         counts : (n_nodes, 2)
             Sum of all features over each side.
+
+        Returns
+        -------
+        intercept, weight : (n_nodes,)
+            The intercept if no feature were active, and the weight of every inactive feature.
+        of_side : (n_nodes, 2)
+            Totals of the sides that the rule needs, see `_kernels.naive_bayes.sparse.make_weights`.
         """
         prior = self.prior.log_odds(left_is_positive, sides)
         if self.rule == BERNOULLI:
             without = np.log(sides.weight + alpha[0])
             never = len(alpha) * (without - np.log(sides.weight + 2 * alpha[0]))
-            return Background(prior + never[:, 0] - never[:, 1], without[:, 1] - without[:, 0], sides.weight)
+            return prior + never[:, 0] - never[:, 1], without[:, 1] - without[:, 0], sides.weight
         total = np.log(counts + alpha.sum())
         if self.rule == NORMALISED:
             of_side = len(alpha) * (np.log(alpha[0]) - total)
-            return Background(prior, np.zeros(len(prior)), of_side)
-        return Background(prior, total[:, 1] - total[:, 0], counts)
+            return prior, np.zeros(len(prior)), of_side
+        return prior, total[:, 1] - total[:, 0], counts
 
     def check(self, X: Matrix, name: str) -> None:
         """Raise if `X` holds values that the estimator of this name does not accept."""

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dichotomies._common.typing import FloatArray, IntArray
-from dichotomies.structures.base import STRUCTURES, GrowingTask, Structure, check_balance, split_downwards
+from dichotomies.structures.base import GrowingTask, Structure, check_balance, split_downwards
 from dichotomies.structures.class_points import class_points, is_sparse
-from dichotomies.structures.normalised_cut import cut_in_two
 from dichotomies.tree import ClassTree
+from experiments.structures.normalised_cut import cut_in_two
 
 #: Maximum number of classes at a node for which all pairs are compared.
 _FEW_CLASSES = 256
@@ -20,7 +20,6 @@ _N_NEIGHBORS = 15
 _SCALE_NEIGHBOR = 7
 
 
-@STRUCTURES.register("spectral")
 class Spectral(Structure):
     """Spectral clustering at every node: a normalised cut of the graph of class similarities.
 
@@ -46,9 +45,9 @@ class Spectral(Structure):
 
     Examples
     --------
-    >>> from dichotomies.structures import STRUCTURES
+    >>> from experiments.structures import Spectral
     >>> confusion = [[9, 0, 3, 0], [0, 9, 1, 4], [2, 0, 9, 0], [0, 5, 0, 9]]
-    >>> STRUCTURES.create("spectral", similarity=confusion).grow(None, list("abcd"))
+    >>> Spectral(similarity=confusion).grow(None, list("abcd"))
     ClassTree.from_nested([['b', 'd'], ['a', 'c']])
     """
 
@@ -58,6 +57,7 @@ class Spectral(Structure):
         self.metric = metric
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:  # noqa: ARG002
+        """Cut the graph at every node."""
         balance = check_balance(self.balance)
         graph: _GivenGraph | _NeighborGraph
         if self.similarity is not None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from dichotomies.structures.base import (
-    STRUCTURES,
     GrowingTask,
     Structure,
     check_balance,
@@ -15,15 +14,14 @@ from dichotomies.structures.base import (
     resolve,
 )
 from dichotomies.structures.best_of import TOLERANCE, grow_by_rows, judge_of
-from dichotomies.structures.tree_edits import crossed, normal_form, regrafted, swapped
 from dichotomies.structures.two_means import TwoMeans
 from dichotomies.tree import ClassTree
+from experiments.structures.tree_edits import crossed, normal_form, regrafted, swapped
 
 #: Consecutive proposals without a new tree after which the search ends.
 _MAX_FAILURES = 100
 
 
-@STRUCTURES.register("evolved")
 class Evolved(Structure):
     """Genetic search for the tree with the lowest out-of-fold NLL under the classifier's own base learner.
 
@@ -55,9 +53,9 @@ class Evolved(Structure):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from dichotomies.structures import STRUCTURES
+    >>> from experiments.structures import Evolved
     >>> X, y = load_iris(return_X_y=True)
-    >>> STRUCTURES.create("evolved", evaluations=5).grow(X, y, random_state=0)
+    >>> Evolved(evaluations=5).grow(X, y, random_state=0)
     ClassTree.from_nested([0, [1, 2]])
     """
 
@@ -78,6 +76,7 @@ class Evolved(Structure):
         self.balance = balance
 
     def grow_from(self, task: GrowingTask, rng: Any) -> ClassTree:
+        """Search for the tree, within the budget."""
         if self.evaluations < 1 or self.population < 1:
             raise ValueError(
                 f"evaluations and population must be at least 1, got {self.evaluations} and "
