@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from dichotomies._kernels.boosting.gradient import GradientBoosting
-from dichotomies._kernels.boosting.newton import CategoricalNewton, Newton
+from dichotomies._kernels.boosting.boosting import GradientBoosting
 from dichotomies.learners.boosting.base import HistBoostClassifier
 from dichotomies.learners.boosting.sizes import by_rows, share_of_rounds, step_of_member
 from dichotomies.learners.frames import FrameCategories, positions
@@ -87,8 +86,8 @@ class HistGradientBoostClassifier(HistBoostClassifier):
     random_state : int, default=0
         Seed of the draws of rows and features.
     n_jobs : int or None, default=None
-        Threads that bin features, and on dense rows train each tree together; None means 1, -1 all cores.
-        The number changes no result. Ignored inside `NestedDichotomyClassifier`, whose `n_jobs` counts.
+        Threads that bin features; None means 1, -1 all cores. The number changes no result. Ignored inside
+        `NestedDichotomyClassifier`, whose `n_jobs` trains different nodes at the same time.
 
     Attributes
     ----------
@@ -192,15 +191,15 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         given = {name: self._given(name, value) for name, value in auto.items()}
         depth = 255 if self.max_depth is None else min(self.max_depth, 255)
         leaves = 2**depth * ones if self.max_leaf_nodes is None else given["max_leaf_nodes"]
-        criterion = CategoricalNewton if is_categorical.any() else Newton
         return GradientBoosting(
-            criterion=criterion(float(self.l2_regularization), float(self.min_child_weight)),
             n_estimators=given["n_estimators"].astype(np.intp),
             max_depth=depth * ones,
             max_leaves=leaves.astype(np.intp),
             min_rows=int(self.min_samples_leaf) * ones,
-            learning_rate=float(step),
             tree_features=given["max_tree_features"],
+            learning_rate=float(step),
+            l2_regularization=float(self.l2_regularization),
+            min_hessian=float(self.min_child_weight),
             subsample=float(self.subsample),
             split_features=float(self.max_features),
             seed=int(self.random_state),
