@@ -114,7 +114,7 @@ for rows in (digits[0], np.asfortranarray(digits[0])):
 """,
         {
             "boosting.boosting.boost_gradient_nodes": 1,
-            "boosting.encoding.encode": 2,
+            "boosting.encoding.encode": 1,
             "boosting.scoring.score_held_out": 1,
             "boosting.scoring.sum_trees": 1,
         },

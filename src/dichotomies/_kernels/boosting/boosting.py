@@ -243,7 +243,7 @@ def write_splits(bins: Bins, rows: NodeRows, tree: Tree, n_splits: int, out: Ens
     return out.value[s + t : s + t + n_splits + 1]
 
 
-@kernel
+@kernel(inline=True)
 def write_categories(rows: NodeRows, at: Any, node: Any, left_is_larger: bool, out: Any) -> None:
     """Write the set of categories that go left."""
     bits = node["bits"]
@@ -256,7 +256,7 @@ def write_categories(rows: NodeRows, at: Any, node: Any, left_is_larger: bool, o
             out[code >> 6] |= np.uint64(1) << np.uint64(code & 63)
 
 
-@kernel
+@kernel(inline=True)
 def limit_between(bins: Bins, rows: NodeRows, at: Any, node: Any) -> Any:
     """Return the highest code that goes left: bins without rows go to the nearer side."""
     left, right, start = (
@@ -286,7 +286,7 @@ def boost_gradient_nodes(
             out.n_trees[k] = out.written[0] - before
 
 
-@kernel
+@kernel(inline=True)
 def add_newton_trees(
     boosting: GradientBoosting,
     bins: Bins,
@@ -332,7 +332,7 @@ def add_newton_trees(
             break  # no later tree would find a split either
 
 
-@kernel
+@kernel(inline=True)
 def prior_log_odds(rows: NodeRows, memory: Memory, scale: float) -> Any:
     """Log-odds of the positive rows' weight, independently of their order: the first score of every row."""
     negative, positive = np.int64(0), np.int64(0)
@@ -345,7 +345,7 @@ def prior_log_odds(rows: NodeRows, memory: Memory, scale: float) -> Any:
     return prior
 
 
-@kernel
+@kernel(inline=True)
 def newton_amounts(rows: NodeRows, memory: Memory, exact: float, packing: float) -> Any:
     """Write the gradient and Hessian of each row, apart and in one integer; return the sum of the Hessians.
 
@@ -368,7 +368,7 @@ def newton_amounts(rows: NodeRows, memory: Memory, exact: float, packing: float)
     return total
 
 
-@kernel
+@kernel(inline=True)
 def draw_rows(rows: NodeRows, keys: Any, share: float, seed: int, number: int) -> None:
     """Draw a share of the rows for a tree.
 
@@ -380,7 +380,7 @@ def draw_rows(rows: NodeRows, keys: Any, share: float, seed: int, number: int) -
         rows.drawn[i] = ((key ^ keys[i]) * HASH_FACTOR) >> np.uint64(11) < limit
 
 
-@kernel
+@kernel(inline=True)
 def step_leaves(memory: Memory, penalty: float, unit: float, rate: float, values: FloatArray) -> None:
     """Write the Newton step of every leaf, and add it to the scores of its rows."""
     gradients, hessians, score = memory.gradients[0], memory.gradients[1], memory.score
@@ -417,7 +417,7 @@ def boost_ada_nodes(
             out.n_trees[k] = out.written[0] - before
 
 
-@kernel
+@kernel(inline=True)
 def add_ada_trees(
     boosting: AdaBoosting, bins: Bins, k: int, rows: NodeRows, memory: Memory, out: Ensembles
 ) -> None:
@@ -443,7 +443,7 @@ def add_ada_trees(
     out.scale[k] *= (1.0 if real else 2.0) / max(votes, EPSILON)
 
 
-@kernel
+@kernel(inline=True)
 def normalise(weight: FloatArray, n_rows: int, most: float) -> None:
     """Scale the weights to sum to 1, independently of their order."""
     scale = FIXED_POINT_ONE / (n_rows * most)
@@ -454,7 +454,7 @@ def normalise(weight: FloatArray, n_rows: int, most: float) -> None:
         weight[i] = weight[i] * scale / total
 
 
-@kernel
+@kernel(inline=True)
 def error_rate(tree: Tree, n_splits: int) -> float:
     """Share of the weight that is misclassified."""
     wrong = np.int64(0)
@@ -465,7 +465,7 @@ def error_rate(tree: Tree, n_splits: int) -> float:
     return float(wrong) / float(tree.nodes[0]["first"] + tree.nodes[0]["second"])
 
 
-@kernel
+@kernel(inline=True)
 def ada_values(tree: Tree, vote: float, real: bool, values: FloatArray) -> None:
     """Write the vote, or the log-odds, of every leaf."""
     for number in range(2 * len(values) - 1):
@@ -480,7 +480,7 @@ def ada_values(tree: Tree, vote: float, real: bool, values: FloatArray) -> None:
         values[node["leaf"]] = value
 
 
-@kernel
+@kernel(inline=True)
 def update_weights(
     n_negative: int, memory: Memory, values: FloatArray, real: bool, learning_rate: float
 ) -> bool:

@@ -71,7 +71,7 @@ def make_encoder(edges: FloatArray, offsets: IntArray, is_categorical: BoolArray
     return Encoder(padded, padded_offsets, is_categorical, low, steps_per_unit, starts, halvings)
 
 
-@kernel
+@kernel(inline=True)
 def encode_column(x: FloatArray, encoder: Encoder, f: int, missing: Any, out: Any) -> None:
     """Write the code of each value of a feature.
 
@@ -99,7 +99,7 @@ def encode_column(x: FloatArray, encoder: Encoder, f: int, missing: Any, out: An
             out[i] = missing if np.isnan(x[i]) else out[i]
 
 
-@kernel
+@kernel(inline=True)
 def search_edges(x: FloatArray, edges: FloatArray, starts: Any, halvings: int, out: Any) -> None:
     """Replace the step of each value by the number of edges below the value."""
     if halvings == 0:

@@ -134,14 +134,14 @@ def grow_tree(rows: NodeRows, growth: Growth, number: int, tree: Tree) -> int:
     return n_splits
 
 
-@kernel
+@kernel(inline=True)
 def release(free: IntArray, slot: int) -> None:
     """Make a slot available."""
     free[0] += 1
     free[free[0]] = slot
 
 
-@kernel
+@kernel(inline=True)
 def most_promising(nodes: Any, n_nodes: int) -> int:
     """Return the leaf whose split gains most; -1 if none can be split."""
     best, found = -1.0, -1
@@ -170,7 +170,7 @@ def choose_features(rows: NodeRows, growth: Growth, number: int, active: IntArra
     return n_active
 
 
-@kernel
+@kernel(inline=True)
 def begin_root(rows: NodeRows, growth: Growth, tree: Tree) -> None:
     """Begin with one leaf: rows that are drawn come first (Newton), or the negative ones (Gini)."""
     root, order, spare, n_rows = tree.nodes[0], tree.order, tree.spare, rows.n_rows
@@ -205,7 +205,7 @@ def init_node(node: Any, begin: int, middle: int, end: int) -> None:
     node["begin"], node["middle"], node["end"] = begin, middle, end
 
 
-@kernel
+@kernel(inline=True)
 def add_children(rows: NodeRows, tree: Tree, parent: int, left: int, n_splits: int) -> None:
     """Split a node: partition its rows between two new nodes, keeping their order."""
     node, order, spare = tree.nodes[parent], tree.order, tree.spare
@@ -229,7 +229,7 @@ def add_children(rows: NodeRows, tree: Tree, parent: int, left: int, n_splits: i
     tree.splits[n_splits] = parent
 
 
-@kernel
+@kernel(inline=True)
 def mark_left(at: Any, node: Any, codes: Codes) -> None:
     """Write 1 in place of the local bins that go left, 0 in place of the others."""
     if at["is_categorical"]:
@@ -258,7 +258,7 @@ def partition(
     return np.int64(to_left), np.int64(to_right)
 
 
-@kernel
+@kernel(inline=True)
 def search_children(
     rows: NodeRows, growth: Growth, number: int, n_active: int, tree: Tree, parent: int
 ) -> None:
@@ -319,7 +319,7 @@ def find_splits(
             try_feature(growth, features[f], large, f, of_large, tree.scan)
 
 
-@kernel
+@kernel(inline=True)
 def sum_histograms(
     rows: NodeRows, growth: Growth, node: Any, tree: Tree, features: IntArray, out: IntArray
 ) -> None:
@@ -377,7 +377,7 @@ def mix_bits(x: Any) -> Any:
     return x ^ (x >> np.uint64(31))
 
 
-@kernel
+@kernel(inline=True)
 def are_coprime(a: Any, b: Any) -> bool:
     """Return True if steps of `a` visit all of `b` places (Euclid's algorithm)."""
     while b:

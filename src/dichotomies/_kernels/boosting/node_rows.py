@@ -188,7 +188,7 @@ def allocate_rows(bins: Bins, n_rows: int) -> NodeRows:
     )
 
 
-@kernel
+@kernel(inline=True)
 def take_rows(
     bins: Bins, sample: Sample, ranges: Ranges, k: int, merges: bool, memory: NodeRows
 ) -> tuple[Any, float]:
@@ -234,7 +234,7 @@ def take_rows(
     return rows, total
 
 
-@kernel
+@kernel(inline=True)
 def number_dense(bins: Bins, n_rows: int, n_negative: int, merges: bool, memory: NodeRows) -> int:
     """Write the local bins of the rows taken, feature by feature; return how many features vary."""
     taken, numbers = memory.taken, memory.numbers
@@ -259,7 +259,7 @@ def number_dense(bins: Bins, n_rows: int, n_negative: int, merges: bool, memory:
     return n_features
 
 
-@kernel
+@kernel(inline=True)
 def number_sparse(bins: Bins, n_rows: int, memory: NodeRows) -> int:
     """Write the entries of the rows taken, with local features and bins; return how many features vary."""
     taken, numbers, filled, codes = memory.taken, memory.numbers, memory.filled, bins.codes[0]
@@ -295,7 +295,7 @@ def number_sparse(bins: Bins, n_rows: int, memory: NodeRows) -> int:
     return n_features
 
 
-@kernel
+@kernel(inline=True)
 def place_of(bins: Bins, feature: int, code: int) -> Any:
     """Place of a bin among those of all features, each with one for missing values at its end."""
     return feature + (bins.starts[feature + 1] if code == MISSING else bins.starts[feature] + code)
@@ -325,7 +325,7 @@ def number_bins(bins: Bins, f: int, first: int, merges: bool, memory: NodeRows) 
     return end, n_merged
 
 
-@kernel
+@kernel(inline=True)
 def begin_feature(bins: Bins, f: int, begin: int, end: int, memory: NodeRows, number: int) -> None:
     """Describe a feature that varies."""
     at = memory.features[number]
@@ -370,7 +370,7 @@ def add_histograms(
             bins[of_feature[order[i]]] += amounts[order[i]]
 
 
-@kernel
+@kernel(inline=True)
 def add_entries(
     rows: NodeRows, amounts: IntArray, order: IntArray, features: IntArray, out: IntArray
 ) -> None:

@@ -130,39 +130,19 @@ def sum_trees(X: FloatArray, forest: Forest, out: FloatArray) -> None:
     for begin in range(0, len(X), ROW_BLOCK):
         block = rows[begin : begin + ROW_BLOCK]
         encode(X, block, forest.features, forest.encoder, splits.missing[0], 0, codes)
-        has_missing = is_among(codes, len(block), splits.missing[0])
         for first in range(0, n_nodes, NODE_BLOCK):
             last = min(first + NODE_BLOCK, n_nodes)
             for k in range(first, last):
                 trees, of_node = (offsets[k], offsets[k + 1]), total[k - first, :most]
-                add_trees(codes, splits, has_missing, forest.value, trees, place, other, table, of_node)
+                add_trees(codes, splits, forest.value, trees, place, other, table, of_node)
             for i in range(len(block)):
                 for k in range(first, last):
                     out[begin + i, k] = forest.base[k] + forest.scale[k] * total[k - first, i]
 
 
 @kernel
-def is_among(codes: Any, n_rows: int, code: Any) -> bool:
-    """Return True if one of the rows has this code in some feature."""
-    n = 0
-    for f in range(len(codes)):
-        of_feature = codes[f, :n_rows]
-        for i in range(len(of_feature)):
-            n += of_feature[i] == code
-    return n > 0
-
-
-@kernel
 def add_trees(
-    codes: Any,
-    splits: Splits,
-    has_missing: bool,
-    value: Any,
-    trees: Any,
-    index: Codes,
-    place: Codes,
-    table: Any,
-    total: Any,
+    codes: Any, splits: Splits, value: Any, trees: Any, index: Codes, place: Codes, table: Any, total: Any
 ) -> None:
     """Write the sums of the values of some trees, from the first to the one before the last.
 
@@ -183,7 +163,7 @@ def add_trees(
         if size > 1 and size * n > most:
             look_up(table, index, total)
             size, table[0], index[:] = 1, 0, 0
-        place_rows(codes, splits, has_missing, begin, begin + n - 1, size, place)
+        place_rows(codes, splits, begin, begin + n - 1, size, place)
         for i in range(len(index)):
             index[i] += place[i]
         for b in range(n - 1, -1, -1):
@@ -200,10 +180,8 @@ def look_up(table: Any, index: Codes, total: Any) -> None:
         total[i] += table[index[i]]
 
 
-@kernel
-def place_rows(
-    codes: Any, splits: Splits, has_missing: bool, begin: int, end: int, step: int, place: Codes
-) -> None:
+@kernel(inline=True)
+def place_rows(codes: Any, splits: Splits, begin: int, end: int, step: int, place: Codes) -> None:
     """Write `step` times the number of the leaf that each row reaches in the tree with these splits."""
     columns, leaves, limits, kinds = splits.column, splits.leaf, splits.limit, splits.kind
     place[:] = 0
@@ -212,18 +190,14 @@ def place_rows(
         column, limit, kind = columns[s], limits[s], kinds[s]
         if kind == CATEGORICAL:
             move_categories(codes, column, splits.bits[splits.set_of_split[s]], leaf, new_leaf, place)
-        elif kind == MISSING_LEFT and has_missing:
-            missing = splits.missing[0]
-            for i in range(len(place)):
-                moves = (codes[column, i] > limit) & (codes[column, i] != missing) & (place[i] == leaf)
-                place[i] = new_leaf if moves else place[i]
         else:
+            stays = splits.missing[0] if kind == MISSING_LEFT else limit
             for i in range(len(place)):
-                moves = (codes[column, i] > limit) & (place[i] == leaf)
+                moves = (codes[column, i] > limit) & (codes[column, i] != stays) & (place[i] == leaf)
                 place[i] = new_leaf if moves else place[i]
 
 
-@kernel
+@kernel(inline=True)
 def move_categories(codes: Any, column: int, bits: Any, leaf: Any, new_leaf: Any, place: Any) -> None:
     """Move the rows at a leaf whose categories are not in the set to another one."""
     for i in range(len(place)):
@@ -324,6 +298,6 @@ def score_held_out(
                 loss += weight[i] * (np.log1p(np.exp(-abs(margin))) + max(-margin, 0.0))
             losses[tree:] = loss
         if tree < n_trees:
-            add_trees(codes, splits, True, value, (tree, tree + step), index, place, table, total)
+            add_trees(codes, splits, value, (tree, tree + step), index, place, table, total)
             for i in range(n):
                 score[i] += total[i]

@@ -182,7 +182,7 @@ def first_best(scan: Scan, begin: int, end: int, best: float) -> int:
     return begin
 
 
-@kernel
+@kernel(inline=True)
 def try_gini(growth: Growth, at: Any, node: Any, feature: int, histogram: IntArray, scan: Scan) -> None:
     """The same by Gini impurity."""
     negative, positive = histogram[0, at["begin"] : at["end"]], histogram[1, at["begin"] : at["end"]]
@@ -261,7 +261,7 @@ def scan_bins(
     return last
 
 
-@kernel
+@kernel(inline=True)
 def split_categories(growth: Growth, packed: IntArray, counts: IntArray, node: Any, scan: Scan) -> bool:
     """Find the best set of categories for the left side: some that come first, or last, by their gradient.
 
@@ -301,7 +301,7 @@ def split_categories(growth: Growth, packed: IntArray, counts: IntArray, node: A
     return n_best > 0
 
 
-@kernel
+@kernel(inline=True)
 def sort_categories(growth: Growth, packed: IntArray, node: Any, scan: Scan) -> int:
     """Sort categories by the ratio of gradient to Hessian; return their number.
 
