@@ -14,7 +14,7 @@ from dichotomies._kernels.boosting.encoding import Codes, Encoder, encode
 from dichotomies._kernels.compile import kernel
 
 #: Rows that go through the trees together; fewer are rounded up to what a vectorised loop takes at a time.
-ROW_BLOCK, LANES = 1024, 32
+ROW_BLOCK, LANES = 2048, 128
 
 #: Added to the length of rows: those of powers of two would share a few places of the cache.
 PAD = 16
@@ -123,7 +123,8 @@ def sum_trees(X: FloatArray, forest: Forest, out: FloatArray) -> None:
     out : (n_rows, n_nodes)
     """
     splits, offsets, n_nodes = forest.splits, forest.tree_offsets, len(forest.base)
-    most = min(ROW_BLOCK, (len(X) + LANES - 1) // LANES * LANES)
+    lanes = LANES if len(X) > LANES else LANES // 4
+    most = min(ROW_BLOCK, (len(X) + lanes - 1) // lanes * lanes)
     codes = np.zeros((len(forest.features), most), dtype=splits.limit.dtype)
     total, table = np.empty((NODE_BLOCK, ROW_BLOCK + PAD), dtype=np.int32), np.empty(TABLE, dtype=np.int32)
     rows, place, other = np.arange(len(X)), np.empty(most, dtype=np.uint8), np.empty(most, dtype=np.uint8)
