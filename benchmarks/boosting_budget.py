@@ -17,7 +17,7 @@ from benchmarks.race import report
 from dichotomies import HistGradientBoostClassifier, NestedDichotomyClassifier, NestedDichotomyEnsemble
 from dichotomies._kernels.compile import compiling_always
 from dichotomies.learners.boosting import gradient
-from dichotomies.learners.boosting.sizes import by_rows
+from dichotomies.learners.boosting.gradient import by_rows
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -37,33 +37,6 @@ def test_every_task_has_one_blas_thread_in_worker_processes_too():
             assert set(threads) == {1}
 
 
-@pytest.mark.parametrize(
-    ("n_jobs", "seconds", "threads"),
-    [
-        (1, [9.0, 1.0, 1.0], [1, 1, 1]),
-        (2, [1.0, 9.0, 1.0], [1, 2, 1]),
-        (2, [5.0, 5.0, 4.0], [1, 1, 1]),
-        (2, [3.0, 2.0], [1, 1]),  # together 3.1
-        (4, [2.0, 4.0, 2.0, 2.0, 8.0, 4.0], [1, 1, 1, 1, 4, 1]),
-        (2, [0.03, 0.03, 0.09], [1, 1, 1]),  # too short
-        (3, [1.0, 9.0, 7.0], [3, 3, 3]),
-        (3, [1.0, 9.0, 1.0, 1.0], [1, 3, 1, 1]),
-        (3, [], []),
-    ],
-)
-def test_the_longest_tasks_get_all_workers_if_all_is_done_sooner_that_way(
-    n_jobs, seconds, threads, monkeypatch
-):
-    monkeypatch.setattr(parallel, "cpu_count", lambda: 64)
-
-    def numbered(shared, i, n_threads=1):
-        return shared + i, n_threads
-
-    tasks = [(i,) for i in range(len(seconds))]
-    found = Context(n_jobs=n_jobs).map(numbered, 5, tasks, seconds, is_divisible=True)
-    assert found == [(5 + i, n) for i, n in enumerate(threads)]
-
-
 @pytest.mark.parametrize(("n_jobs", "order"), [(1, [1, 2, 3, 4]), (2, [2, 4, 1, 3])])
 def test_workers_start_with_the_most_expensive_tasks_and_results_keep_their_order(n_jobs, order, monkeypatch):
     started = []

@@ -75,12 +75,6 @@ fit((csr_array(digits[0]), digits[1]))
 fit((csr_array(digits[0]), digits[1]), LogisticRegression())
 fit((csr_array(digits[0]), digits[1]), MultinomialNB())
 """,
-    "boosted trees": """
-from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
-for estimator in (HistAdaBoostClassifier(), HistGradientBoostClassifier()):
-    fit(iris, estimator)
-    fit(iris, estimator, internal_calibration="isotonic")
-""",
     "ensembles": "NestedDichotomyEnsemble(n_estimators=3, random_state=0).fit(*iris).predict(iris[0])",
 }
 
@@ -119,9 +113,10 @@ for rows in (digits[0], np.asfortranarray(digits[0])):
     fit((rows, digits[1]), HistGradientBoostClassifier(), internal_calibration="platt")
 """,
         {
-            "boosting.gradient.boost_gradient_nodes": 1,
-            "boosting.held_out.score_held_out": 1,
-            "boosting.tree_sums.sum_trees": 1,
+            "boosting.boosting.boost_gradient_nodes": 1,
+            "boosting.encoding.encode": 1,
+            "boosting.scoring.score_held_out": 1,
+            "boosting.scoring.sum_trees": 1,
         },
     ),
     "dense logistic regression": (

@@ -173,7 +173,7 @@ def test_rows_of_boosted_trees_are_spilled_as_bytes_and_read_as_values_of_the_sa
         places = [np.arange(size) for size in counts.size]
         read = spilled.rows(np.arange(10), places).X
         every = form(X[np.argsort(y, kind="stable")])
-        bins = [spilled.binning.encode(each, np.arange(len(y))) for each in (read, every)]
+        bins = [spilled.binning.encode(each) for each in (read, every)]
         np.testing.assert_array_equal(bins[0].codes, bins[1].codes)
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,10 +9,14 @@ from sklearn.base import clone
 
 from dichotomies import HistGradientBoostClassifier, NestedDichotomyEnsemble
 from dichotomies._common import chunks
-from dichotomies._kernels.boosting import leaves, vectors
-from dichotomies._kernels.boosting.encoding import encode_rows, encode_values, make_encoder
+from dichotomies._common.parallel import Context
+from dichotomies._kernels.boosting.encoding import encode, make_encoder
 from dichotomies.inference.scorers import JoinedScorer, base_scorers
+from dichotomies.learners import choose
+from dichotomies.learners.boosting.binning import codes_of_values
 from dichotomies.learners.boosting.trees import BoostedTrees
+from dichotomies.tree import ClassTree
+from tests.tasks import node_task
 
 EDGES = {
     "even": lambda rng: np.arange(15) / 15,
@@ -37,43 +40,10 @@ def test_the_code_of_a_value_is_the_number_of_edges_below_it(rng, name, dtype):
     X = np.column_stack([x, x])
     is_categorical = np.array([False, True])
     encoder = make_encoder(np.tile(edges, 2), len(edges) * np.arange(3), is_categorical)
-    codes = np.empty(X.shape, dtype=np.uint8)
-    encode_rows(X, np.arange(len(X)), encoder, codes)
+    codes, order = np.empty(X.shape[::-1], dtype=np.uint8), rng.permutation(len(X))
+    encode(X, order, np.arange(2), encoder, np.uint8(255), 0, codes)
     for f in range(2):
-        assert_array_equal(codes[:, f], encode_values(x, edges, is_categorical[f]))
-
-
-def compiled_with(monkeypatch, feature, implementation, *types):
-    """What kernels compile for these types on a processor that has this feature, or none."""
-    if feature not in [*vectors.features(), ""]:
-        pytest.skip("the processor has no such instructions")
-    monkeypatch.setattr(vectors, "features", lambda: [feature])
-    return numba.njit(implementation(*types))
-
-
-@pytest.mark.parametrize("feature", ["+avx512f", "+avx2", ""])
-def test_values_of_leaves_are_added_whatever_instruction_picks_them(rng, monkeypatch, feature):
-    add = compiled_with(monkeypatch, feature, leaves._add_values, None, None, None)
-    order = [leaves._total_of_row(None)(i) for i in range(128)]
-    for n_leaves in (*range(1, 65), 255):
-        values = rng.integers(-(2**30), 2**30, size=n_leaves + leaves.PADDING, dtype=np.int32)
-        place, total = rng.integers(n_leaves, size=128, dtype=np.uint8), np.arange(128, dtype=np.int32)
-        expected = total.copy()
-        expected[order] += values[place]
-        add(values[:n_leaves], place, total)
-        assert_array_equal(total, expected)
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-@pytest.mark.parametrize("feature", ["+avx512bw", ""])
-def test_rows_move_to_another_leaf_by_any_instruction(rng, monkeypatch, feature, dtype):
-    codes = rng.integers(np.iinfo(dtype).max, size=128).astype(dtype)
-    place, limit = rng.integers(3, size=128, dtype=np.uint8), dtype(np.median(codes))
-    types = (numba.typeof(codes), *(None,) * 4)
-    move = compiled_with(monkeypatch, feature, leaves._move_block_above, *types)
-    expected = np.where((codes > limit) & (place == 2), 200, place)
-    move(codes, limit, np.uint8(2), np.uint8(200), place)
-    assert_array_equal(place, expected)
+        assert_array_equal(codes[f], codes_of_values(x, edges, is_categorical[f])[order])
 
 
 def random_trees(rng, n_features=5, n_edges=9, n_trees=(30, 0, 40), most_leaves=14):
@@ -114,7 +84,7 @@ def plain_log_odds(trees, x, k):
             value, c = x[trees.features[trees.column[s]]], trees.column[s]
             edges = trees.edges[trees.edge_offsets[c] : trees.edge_offsets[c + 1]]
             if trees.kind[s] == 2:
-                code = int(encode_values(np.array([value]), edges, True)[0])
+                code = int(codes_of_values(np.array([value]), edges, True)[0])
                 stays = trees.categories[set_of_split[s]][code // 8] >> (code % 8) & 1
             else:
                 stays = trees.kind[s] == 1 if np.isnan(value) else (edges < value).sum() <= trees.limit[s]
@@ -149,6 +119,13 @@ def test_log_odds_of_trees_with_many_leaves(rng):
     log_odds = trees.log_odds(X)
     for i in rng.permutation(1100)[:3]:
         assert_allclose(log_odds[i], [plain_log_odds(trees, X[i], k) for k in range(40)], atol=1e-7)
+
+
+def test_one_row_is_scored_as_with_others(rng):
+    X, y = rng.normal(size=(90, 3)), np.arange(90) % 4
+    task = node_task(ClassTree.from_nested([[0, 1], [2, 3]]), X, y)
+    trees = choose(HistGradientBoostClassifier()).fit(task, Context())
+    assert_array_equal(np.concatenate([trees.log_odds(row[None]) for row in X]), trees.log_odds(X))
 
 
 def test_no_rows_have_no_log_odds(rng):

@@ -248,3 +248,12 @@ def test_an_ensemble_tells_its_size_unless_rounds_or_steps_are_given(digits):
     assert np.abs(told - ensemble(n_members=1)).max() > 1e-3
     for given in ({"learning_rate": 0.35}, {"n_estimators": 5}):
         assert_array_equal(ensemble(**given), ensemble(**given, n_members=1))
+
+
+def test_the_number_of_threads_changes_no_answer(table):
+    X, target, weight = table
+    alone, three = (
+        HistGradientBoostClassifier(10, categorical_features=[3], n_jobs=n_jobs).fit(X, target, weight)
+        for n_jobs in (1, 3)
+    )
+    assert_array_equal(alone.decision_function(X), three.decision_function(X))

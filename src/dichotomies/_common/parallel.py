@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import cpu_count, effective_n_jobs
+from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dichotomies._common.progress import Reporter
-    from dichotomies._common.typing import FloatArray, IntArray
+    from dichotomies._common.typing import IntArray
 
 
 #: Enough for load balancing and progress reports, few enough to be cheap.
@@ -34,12 +34,6 @@ _CLUSTERS = ("DaskDistributedBackend", "RayBackend")
 
 #: Seconds of work on one core below which a cluster would only take longer.
 _WORTH_SENDING = 1.0
-
-#: Seconds of a task on one core below which several workers would only take longer together.
-_WORTH_DIVIDING = 0.1
-
-#: Share of the workers' time that is work where they do a task together.
-_GAIN = 0.8
 
 #: Seconds that a fork waits for other threads to finish the task they are at.
 _PATIENCE = 10.0
@@ -220,15 +214,6 @@ class _ReportingParallel(Parallel):
             self.progress.show(within(self.span, self.n_completed_tasks / self.total))
 
 
-def _n_divided(seconds: FloatArray, n_jobs: int) -> int:
-    """Number of the longest tasks, which come first, that are to be divided for all to be done soonest."""
-    divided = np.append(0.0, np.cumsum(seconds)) / (_GAIN * n_jobs)
-    left = np.append(np.cumsum(seconds[::-1])[::-1], 0.0) / n_jobs
-    whole = np.maximum(left, np.append(seconds, 0.0))
-    n_long = np.count_nonzero(seconds > _WORTH_DIVIDING)
-    return int(np.argmin((divided + whole)[: n_long + 1]))
-
-
 @dataclass(frozen=True)
 class Context:
     """Random numbers, workers and progress reports of one call.
@@ -263,7 +248,6 @@ class Context:
         *,
         work: str = "",
         threads: bool = True,
-        is_divisible: bool = False,
     ) -> list[Any]:
         """Call ``function(shared, *each)`` for each tuple of arguments; return the results in their order.
 
@@ -280,9 +264,6 @@ class Context:
             Title of the progress report.
         threads : bool
             On this machine, run in threads; otherwise in processes, unless joblib is told otherwise.
-        is_divisible : bool
-            `function` has a parameter `n_threads`. The longest tasks get all workers, as far as there are
-            processors, if all tasks are done sooner that way; the others then get one each.
         """
         progress = self.progress(work)
         if len(arguments) > 1 and self.is_on_cluster(float(np.sum(seconds))):
@@ -298,20 +279,7 @@ class Context:
             cost = np.zeros(len(arguments))
         order = np.argsort(-cost, kind="stable")
         tasks, call = [arguments[i] for i in order], partial(function, shared)
-        n_threads = min(n_jobs, cpu_count())
-        n_first = _n_divided(cost[order], n_threads) if is_divisible else 0
-        turn = n_first / max(len(tasks), 1)
-        done = run(
-            partial(call, n_threads=n_threads), tasks[:n_first], n_jobs=1, progress=progress, span=(0.0, turn)
-        )
-        done += run(
-            call,
-            tasks[n_first:],
-            n_jobs=self.n_jobs,
-            progress=progress,
-            span=(turn, 1.0),
-            shared_memory=threads,
-        )
+        done = run(call, tasks, n_jobs=self.n_jobs, progress=progress, shared_memory=threads)
         return [done[i] for i in np.argsort(order)]
 
     def is_on_cluster(self, seconds: float) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT
+from dichotomies._kernels.boosting.boosting import CATEGORICAL, MISSING_LEFT
 from dichotomies.export.graph import Graph
 from dichotomies.learners.boosting.trees import BoostedTrees
 

@@ -9,11 +9,8 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from dichotomies._kernels.boosting.encoding import MISSING
-from dichotomies._kernels.boosting.local_rows import Bins
-from dichotomies._kernels.boosting.sparse_rows import SparseBins
 from dichotomies.learners import LEARNERS
-from dichotomies.learners.boosting.binning import Binning
-from dichotomies.learners.boosting.values import without_duplicates
+from dichotomies.learners.boosting.binning import Binning, without_duplicates
 from dichotomies.rows.spilled import SpilledRows
 
 if TYPE_CHECKING:
@@ -125,13 +122,15 @@ class BinnedRows(SpilledRows):
     def _binned(self, rows: Rows) -> Rows:
         if not isinstance(rows.X, np.ndarray):
             rows = canonical(rows)
-        bins = self.binning.encode(rows.X, np.arange(len(rows)))
+        bins = self.binning.encode(rows.X)
         has_bins = np.diff(self.binning.starts) > 0
-        if isinstance(bins, Bins):
-            bins.codes[:, ~has_bins] = MISSING
-            return replace(rows, base=bins.codes, index=None, memo={})
-        bins.codes[~has_bins[bins.columns]] = MISSING
-        X = csr_array((bins.codes, bins.columns, bins.indptr), shape=rows.X.shape)
+        X: Matrix
+        if isinstance(rows.X, np.ndarray):
+            bins.codes[~has_bins] = MISSING
+            X = np.ascontiguousarray(bins.codes.T)
+        else:
+            bins.codes[0, ~has_bins[bins.columns]] = MISSING
+            X = csr_array(bins.as_csr())
         return replace(rows, base=X, index=None, memo={})
 
     def rows(self, codes: IntArray, places: Sequence[IntArray]) -> Rows:
@@ -142,17 +141,11 @@ class BinnedRows(SpilledRows):
     def training_rows(self, codes: IntArray, places: Sequence[IntArray]) -> Rows:
         """Copy of some rows as bins; with their values only where boosting stops early, which needs them."""
         binned = super().rows(codes, places)
-        found = self.binning
-        shared = found.lowest, found.highest, found.starts, found.is_categorical
-        bins: Bins | SparseBins
-        if isinstance(binned.X, np.ndarray):
-            bins = Bins(binned.X, *shared)
-        else:
-            indptr, columns = binned.X.indptr.astype(np.intp), binned.X.indices.astype(np.int32)
-            bins = SparseBins(indptr, columns, binned.X.data, found.codes_of_zero(), *shared)
+        X = binned.X
+        bins = self.binning.bins(np.ascontiguousarray(X.T) if isinstance(X, np.ndarray) else X)
         if self.learner.estimator.stops_early:
             binned = replace(binned, base=self._values(binned.X))
-        self.learner.preset(binned, found, bins)
+        self.learner.preset(binned, self.binning, bins)
         return binned
 
     def _values(self, X: Matrix) -> Matrix:

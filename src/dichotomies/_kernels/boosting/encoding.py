@@ -13,13 +13,11 @@ Codes = npt.NDArray[np.uint8]
 #: Code of a missing value and of a category without a bin of its own.
 MISSING = 255
 
-ROW_BLOCK = 64
+#: Rows that are read together, so that the values of a row are in the cache for all features.
+ROW_BLOCK = 256
 
 #: Steps into which the range of a feature's edges is divided.
 STEPS = 256
-
-#: Up to so many edges, comparing a value with each of them is faster than searching.
-FEW_EDGES = 12
 
 
 class Encoder(NamedTuple):
@@ -73,9 +71,9 @@ def make_encoder(edges: FloatArray, offsets: IntArray, is_categorical: BoolArray
     return Encoder(padded, padded_offsets, is_categorical, low, steps_per_unit, starts, halvings)
 
 
-@kernel
-def encode_column(x: FloatArray, encoder: Encoder, f: int, missing: Any, out: Any) -> bool:
-    """Write the code of each value of a feature; return whether one of them is that of missing values.
+@kernel(inline=True)
+def encode_column(x: FloatArray, encoder: Encoder, f: int, missing: Any, out: Any) -> None:
+    """Write the code of each value of a feature.
 
     The search takes as many comparisons for every value, none of which is a branch to be predicted.
 
@@ -86,42 +84,22 @@ def encode_column(x: FloatArray, encoder: Encoder, f: int, missing: Any, out: An
         Code of NaN, and of a category that is none of the edges.
     out : (n_rows or more,)
     """
-    edges, n_missing = encoder.edges[encoder.offsets[f] : encoder.offsets[f + 1]], 0
-    if len(edges) - (2 << encoder.halvings[f]) <= FEW_EDGES:
-        out[: len(x)] = 0
-        for edge in edges:
-            for i in range(len(x)):
-                out[i] += edge < x[i]
-        for i in range(len(x)):
-            n_missing += np.isnan(x[i])
-    else:
-        n_missing = write_steps(x, encoder.low[f], encoder.steps_per_unit[f], out)
-        search_edges(x, edges, encoder.starts[f], encoder.halvings[f], out)
-    if encoder.is_categorical[f]:
-        n_missing = 0
-        for i in range(len(x)):
-            is_missing = edges[out[i]] != x[i]
-            out[i] = missing if is_missing else out[i]
-            n_missing += is_missing
-    elif n_missing > 0:
-        for i in range(len(x)):
-            out[i] = missing if np.isnan(x[i]) else out[i]
-    return n_missing > 0
-
-
-@kernel
-def write_steps(x: FloatArray, low: float, steps_per_unit: float, out: Any) -> int:
-    """Write the step that each value falls into, never less for a higher one; return how many are missing."""
-    n_missing = 0
-    for i in range(len(x)):
+    edges, low = encoder.edges[encoder.offsets[f] : encoder.offsets[f + 1]], encoder.low[f]
+    steps_per_unit = encoder.steps_per_unit[f]
+    for i in range(len(x)):  # the step of a value is never less than that of a lower one
         position: Any = (np.float64(x[i]) - low) * steps_per_unit
         position = position if position > 0.0 else 0.0
         out[i] = np.int32(position if position < STEPS - 1 else STEPS - 1)
-        n_missing += np.isnan(x[i])
-    return n_missing
+    search_edges(x, edges, encoder.starts[f], encoder.halvings[f], out)
+    if encoder.is_categorical[f]:
+        for i in range(len(x)):
+            out[i] = missing if edges[out[i]] != x[i] else out[i]
+    else:
+        for i in range(len(x)):
+            out[i] = missing if np.isnan(x[i]) else out[i]
 
 
-@kernel
+@kernel(inline=True)
 def search_edges(x: FloatArray, edges: FloatArray, starts: Any, halvings: int, out: Any) -> None:
     """Replace the step of each value by the number of edges below the value."""
     if halvings == 0:
@@ -140,39 +118,25 @@ def search_edges(x: FloatArray, edges: FloatArray, starts: Any, halvings: int, o
 
 
 @kernel
-def encode_rows(X: FloatArray, rows: IntArray, encoder: Encoder, out: Codes) -> None:
-    """Write the code of every feature of the given rows.
+def encode(
+    X: FloatArray, rows: IntArray, features: IntArray, encoder: Encoder, missing: Any, at: int, out: Any
+) -> None:
+    """Write the codes of some rows in some features, each feature's one after the other, from `at` on.
 
     Parameters
     ----------
     X : (n_rows, n_features)
-    rows : (n_taken,)
-        The rows to encode, in the order to write them.
-    out : (n_taken, n_features)
+    features : (n_encoded,)
+        Those that the encoder has edges for.
+    missing : unsigned integer
+        Code of NaN, and of a category that is none of the edges.
+    out : (n_encoded, at + len(rows) or more)
     """
-    column, codes = np.empty(ROW_BLOCK, dtype=X.dtype), np.empty(ROW_BLOCK, dtype=np.uint8)
+    column = np.empty(ROW_BLOCK, dtype=X.dtype)
     for begin in range(0, len(rows), ROW_BLOCK):
-        n = min(ROW_BLOCK, len(rows) - begin)
-        for f in range(X.shape[1]):
-            for i in range(n):
-                column[i] = X[rows[begin + i], f]
-            encode_column(column[:n], encoder, f, np.uint8(MISSING), codes)
-            for i in range(n):
-                out[begin + i, f] = codes[i]
-
-
-@encode_rows.plainly
-def encode_few_rows(X: FloatArray, rows: IntArray, encoder: Encoder, out: Codes) -> None:
-    """Write the codes of rows without compiled code."""
-    for f in range(X.shape[1]):
-        edges = encoder.edges[encoder.offsets[f] : encoder.offsets[f + 1]]
-        out[:, f] = encode_values(X[rows, f], edges, encoder.is_categorical[f])
-
-
-def encode_values(x: FloatArray, edges: FloatArray, is_categorical: bool) -> IntArray:
-    """Codes of values of one feature, without compiled code."""
-    x = x.astype(np.float64, copy=False)
-    code, is_missing = np.searchsorted(edges, x), np.isnan(x)
-    if is_categorical:
-        is_missing |= np.append(edges, np.nan)[code] != x
-    return np.where(is_missing, MISSING, code)
+        taken = rows[begin : begin + ROW_BLOCK]
+        for j in range(len(features)):
+            f = features[j]
+            for i in range(len(taken)):
+                column[i] = X[taken[i], f]
+            encode_column(column[: len(taken)], encoder, j, missing, out[j, at + begin :])

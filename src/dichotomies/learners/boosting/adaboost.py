@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from dichotomies._kernels.boosting.adaboost import AdaBoosting
-from dichotomies._kernels.boosting.gini import Gini
+from dichotomies._kernels.boosting.boosting import AdaBoosting
 from dichotomies.learners.boosting.base import HistBoostClassifier
 from dichotomies.persistence import Estimator, savable
 
@@ -106,7 +105,6 @@ class HistAdaBoostClassifier(HistBoostClassifier):
         """Return the parameters as kernels take them, for `n_rows`; `is_categorical` marks features."""
         ones = np.ones(len(n_rows), dtype=np.intp)
         return AdaBoosting(
-            criterion=Gini(float(np.finfo(np.float64).eps)),  # as in scikit-learn
             n_estimators=self.n_estimators * ones,
             max_depth=self.max_depth * ones,
             max_leaves=2**self.max_depth * ones,

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dichotomies._common.parallel import Context
 from dichotomies._common.validation import row_weights
-from dichotomies._kernels.boosting.room import Ranges
+from dichotomies._kernels.boosting.node_rows import Ranges
 from dichotomies.learners.boosting.binning import Binning
 from dichotomies.learners.boosting.training import NONE, SortedRows, train_models
 from dichotomies.learners.boosting.trees import BoostedTrees
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dichotomies._common.typing import BoolArray, FloatArray, LabelArray, Matrix
-    from dichotomies._kernels.boosting.adaboost import AdaBoosting
-    from dichotomies._kernels.boosting.gradient import GradientBoosting
+    from dichotomies._kernels.boosting.boosting import AdaBoosting, GradientBoosting
 
 
 @declares(
@@ -111,7 +110,7 @@ class HistBoostClassifier(ClassifierMixin, BaseEstimator):
         binning = Binning.find(X, weighted, self.max_bins, is_categorical, n_jobs)
         split, end = int(is_positive.sum()), len(rows)
         ranges = Ranges(np.array([0]), np.array([split]), np.array([end]), np.array([True]))
-        bins = binning.encode(X, np.arange(len(rows)), n_jobs)
+        bins = binning.encode(X, n_jobs)
         sorted_rows = SortedRows(binning, bins, rows, ranges, weight[rows])
         (self._trees,), _ = train_models(self, sorted_rows, [NONE], Context(n_jobs=n_jobs))
         return self

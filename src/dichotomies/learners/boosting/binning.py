@@ -9,11 +9,8 @@ import numpy as np
 from scipy.sparse import csc_matrix, issparse
 
 from dichotomies._common.parallel import even_batches, run
-from dichotomies._kernels.boosting.encoding import MISSING, Codes, encode_rows, encode_values, make_encoder
-from dichotomies._kernels.boosting.local_rows import Bins
-from dichotomies._kernels.boosting.sparse_rows import SparseBins
-from dichotomies._kernels.compile import is_small
-from dichotomies.learners.boosting.values import DenseValues, SparseValues, without_duplicates
+from dichotomies._kernels.boosting.encoding import MISSING, Codes, encode, make_encoder
+from dichotomies._kernels.boosting.node_rows import Bins
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
@@ -68,17 +65,27 @@ class Binning:
         """
         n_features = X.shape[1]
         categorical = np.zeros(n_features, dtype=np.bool_) if is_categorical is None else is_categorical
-        values = (SparseValues if issparse(X) else DenseValues).of(X, sample_weight)
-        ranges: list[tuple[FloatArray, FloatArray]] = [values.default] * n_features
+        if sample_weight is not None:
+            X, sample_weight = _counted(X, sample_weight)
+        is_sparse = issparse(X)
+        columns: Any = without_duplicates(X).tocsc() if is_sparse else X
+        filled = np.flatnonzero(np.diff(columns.indptr)) if is_sparse else np.arange(n_features)
+        zeros = np.zeros(1 if is_sparse else 0)
+        ranges: list[tuple[FloatArray, FloatArray]] = [(zeros, zeros)] * n_features
 
         def find(features: IntArray) -> None:
             for f in features:
                 find_ranges = frequent_values if categorical[f] else bin_ranges
-                ranges[f] = find_ranges(*values.column(f), max_bins)
+                values = _values_of_entries if is_sparse else _values
+                ranges[f] = find_ranges(*values(columns, f, sample_weight), max_bins)
 
-        batches = even_batches(np.ones(len(values.filled), dtype=np.intp), n_jobs)
-        work = [(values.filled[batch.start : batch.stop],) for batch in batches]
-        run(find, work, n_jobs=n_jobs, shared_memory=True)
+        batches = even_batches(np.ones(len(filled), dtype=np.intp), n_jobs)
+        run(
+            find,
+            [(filled[batch.start : batch.stop],) for batch in batches],
+            n_jobs=n_jobs,
+            shared_memory=True,
+        )
         n_bins = np.array([len(low) for low, _ in ranges], dtype=np.intp)
         starts = np.concatenate([[0], np.cumsum(n_bins)])
         lowest, highest = (np.concatenate([np.empty(0), *each]) for each in zip(*ranges, strict=True))
@@ -90,36 +97,43 @@ class Binning:
         offsets = np.concatenate([[0], np.cumsum(is_edge)])[starts]
         return cls(lowest, highest, starts, categorical, edges[is_edge], offsets)
 
-    def encode(self, X: Matrix, rows: IntArray, n_jobs: int | None = None) -> Bins | SparseBins:
-        """Encode rows, in this order."""
+    def encode(self, X: Matrix, n_jobs: int | None = None) -> Bins:
+        """Encode rows."""
         if issparse(X):
-            return self._encode_sparse(X).take(rows)
+            return self._encode_sparse(X)
         encoder = make_encoder(self.edges, self.offsets, self.is_categorical)
-        codes: Codes = np.empty((len(rows), X.shape[1]), dtype=np.uint8)
-        small = is_small(len(rows), 1e-7 * codes.size + 5e-5 * X.shape[1])
+        codes: Codes = np.empty(X.shape[::-1], dtype=np.uint8)
+        rows, features = np.arange(len(X)), np.arange(X.shape[1])
 
-        def encode(places: range) -> None:
-            taken = slice(places.start, places.stop)
-            encode_rows.when(small)(X, rows[taken], encoder, codes[taken])
+        def encode_some(places: range) -> None:
+            taken = rows[places.start : places.stop]
+            encode(X, taken, features, encoder, np.uint8(MISSING), places.start, codes)
 
         batches = even_batches(np.ones(len(rows), dtype=np.intp), n_jobs)
-        run(encode, [(batch,) for batch in batches], n_jobs=n_jobs, shared_memory=True)
-        return Bins(codes, self.lowest, self.highest, self.starts, self.is_categorical)
+        run(encode_some, [(batch,) for batch in batches], n_jobs=n_jobs, shared_memory=True)
+        return self.bins(codes)
 
-    def _encode_sparse(self, X: Any) -> SparseBins:
+    def _encode_sparse(self, X: Any) -> Bins:
         """Encode the entries of a sparse matrix."""
         by_column = without_duplicates(X).tocsc()
         codes: Codes = np.empty(by_column.nnz, dtype=np.uint8)
         for f in np.flatnonzero(np.diff(by_column.indptr)):
             entries = slice(by_column.indptr[f], by_column.indptr[f + 1])
             edges = self.edges[self.offsets[f] : self.offsets[f + 1]]
-            codes[entries] = encode_values(by_column.data[entries], edges, self.is_categorical[f])
-        coded = csc_matrix((codes, by_column.indices, by_column.indptr), shape=X.shape).tocsr()
-        indptr, columns = coded.indptr.astype(np.intp), coded.indices.astype(np.int32)
-        bins = self.lowest, self.highest, self.starts, self.is_categorical
-        return SparseBins(indptr, columns, coded.data, self.codes_of_zero(), *bins)
+            codes[entries] = codes_of_values(by_column.data[entries], edges, self.is_categorical[f])
+        return self.bins(csc_matrix((codes, by_column.indices, by_column.indptr), shape=X.shape).tocsr())
 
-    def codes_of_zero(self) -> Codes:
+    def bins(self, codes: Any) -> Bins:
+        """Codes of shape (n_features, n_rows), or a CSR matrix of codes of shape (n_rows, n_features)."""
+        none = np.empty(0, dtype=np.intp)
+        dense = codes, none, none.astype(np.int32), none.astype(np.uint8)
+        shared = self.lowest, self.highest, self.starts, self.is_categorical
+        if isinstance(codes, np.ndarray):
+            return Bins(*dense, *shared)
+        indptr, columns = codes.indptr.astype(np.intp), codes.indices.astype(np.int32)
+        return Bins(codes.data[None], indptr, columns, self._codes_of_zero(), *shared)
+
+    def _codes_of_zero(self) -> Codes:
         """Bin of 0 of each feature."""
         feature = np.repeat(np.arange(len(self.is_categorical)), np.diff(self.offsets))
         below = np.bincount(feature[self.edges < 0], minlength=len(self.is_categorical))
@@ -147,3 +161,53 @@ def frequent_values(distinct: FloatArray, counts: FloatArray, max_bins: int) -> 
     """Find the categories that have a bin: all of them, or the `max_bins` of most weight, ascending."""
     kept = np.sort(distinct[np.argsort(-counts, kind="stable")[:max_bins]])
     return kept, kept
+
+
+def codes_of_values(x: FloatArray, edges: FloatArray, is_categorical: bool) -> IntArray:
+    """Codes of values of one feature: the number of edges below each, or the number of its category."""
+    x = x.astype(np.float64, copy=False)
+    code, is_missing = np.searchsorted(edges, x), np.isnan(x)
+    if is_categorical:
+        is_missing |= np.append(edges, np.nan)[code] != x
+    return np.where(is_missing, MISSING, code)
+
+
+def without_duplicates(X: Any) -> Any:
+    """A CSR matrix with at most one entry per row and column, in ascending order."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _counted(X: Any, weight: FloatArray) -> tuple[Any, FloatArray]:
+    """Rows of positive weight, and their weights relative to the largest."""
+    counted = np.flatnonzero(weight > 0)
+    weight = weight[counted]
+    return X if len(counted) == X.shape[0] else X[counted], weight / weight.max(initial=0.0)
+
+
+def _values_of_entries(X: Any, f: int, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Distinct values of a column of a CSC matrix, zeros included, and the weight of each."""
+    entries = slice(X.indptr[f], X.indptr[f + 1])
+    rows = X.indices[entries]
+    values, own = X.data[entries], np.ones(len(rows)) if weight is None else weight[rows]
+    if len(rows) < X.shape[0]:
+        total = X.shape[0] if weight is None else weight.sum()
+        values, own = np.append(values, 0.0), np.append(own, total - own.sum())
+    return _distinct(values, own)
+
+
+def _values(X: FloatArray, f: int, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Distinct values of a feature that are not missing, ascending, and the weight of each."""
+    return _distinct(X[:, f], weight)
+
+
+def _distinct(values: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    known = ~np.isnan(values)
+    if not known.all():
+        values, weight = values[known], None if weight is None else weight[known]
+    distinct, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if weight is not None:
+        counts = np.bincount(inverse, weights=weight, minlength=len(distinct))
+    return distinct.astype(np.float64, copy=False), counts.astype(np.float64, copy=False)

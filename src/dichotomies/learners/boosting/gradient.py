@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from dichotomies._kernels.boosting.gradient import GradientBoosting
-from dichotomies._kernels.boosting.newton import CategoricalNewton, Newton
+from dichotomies._kernels.boosting.boosting import GradientBoosting
 from dichotomies.learners.boosting.base import HistBoostClassifier
-from dichotomies.learners.boosting.sizes import by_rows, share_of_rounds, step_of_member
 from dichotomies.learners.frames import FrameCategories, positions
 from dichotomies.persistence import Estimator, savable
 
@@ -19,6 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dichotomies._common.typing import BoolArray, FloatArray
+
+#: Step of a single class tree; number of members of an ensemble that have all rounds; least share of them.
+#: These and `by_rows` were chosen by the NLL of rows that were held out from the training rows of letter,
+#: optdigits and parts of omniglot and kanji_fonts, and on generated tables, for single trees and ensembles of
+#: four and eight. The more rows there are, the more and the larger trees pay, up to 63 leaves, beyond which
+#: noisy labels are learned by heart; many members with few rounds each are better than few with many
+#: (``python -m benchmarks.boosting_budget``).
+STEP, FULL_MEMBERS, LEAST_SHARE = 0.35, 10, 0.25
 
 _AUTO = StrOptions({"auto"})
 _SHARE = Interval(Real, 0, 1, closed="right")
@@ -87,8 +93,8 @@ class HistGradientBoostClassifier(HistBoostClassifier):
     random_state : int, default=0
         Seed of the draws of rows and features.
     n_jobs : int or None, default=None
-        Threads that bin features, and on dense rows train each tree together; None means 1, -1 all cores.
-        The number changes no result. Ignored inside `NestedDichotomyClassifier`, whose `n_jobs` counts.
+        Threads that bin features; None means 1, -1 all cores. The number changes no result. Ignored inside
+        `NestedDichotomyClassifier`, whose `n_jobs` trains different nodes at the same time.
 
     Attributes
     ----------
@@ -188,19 +194,20 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         auto, ones = by_rows(n_rows, len(is_categorical)), np.ones(len(n_rows), dtype=np.intp)
         n_members = self._n_sharing
         auto["n_estimators"] = np.rint(share_of_rounds(n_members) * auto["n_estimators"])
-        step = step_of_member(n_members) if isinstance(self.learning_rate, str) else self.learning_rate
+        step = STEP / share_of_rounds(n_members) ** 0.75  # larger steps make up for fewer rounds
+        step = step if isinstance(self.learning_rate, str) else self.learning_rate
         given = {name: self._given(name, value) for name, value in auto.items()}
         depth = 255 if self.max_depth is None else min(self.max_depth, 255)
         leaves = 2**depth * ones if self.max_leaf_nodes is None else given["max_leaf_nodes"]
-        criterion = CategoricalNewton if is_categorical.any() else Newton
         return GradientBoosting(
-            criterion=criterion(float(self.l2_regularization), float(self.min_child_weight)),
             n_estimators=given["n_estimators"].astype(np.intp),
             max_depth=depth * ones,
             max_leaves=leaves.astype(np.intp),
             min_rows=int(self.min_samples_leaf) * ones,
-            learning_rate=float(step),
             tree_features=given["max_tree_features"],
+            learning_rate=float(step),
+            l2_regularization=float(self.l2_regularization),
+            min_hessian=float(self.min_child_weight),
             subsample=float(self.subsample),
             split_features=float(self.max_features),
             seed=int(self.random_state),
@@ -227,3 +234,17 @@ class HistGradientBoostClassifier(HistBoostClassifier):
         """The value of a parameter at every node."""
         value: Any = getattr(self, name)
         return auto if isinstance(value, str) else np.full(len(auto), value, dtype=np.float64)
+
+
+def share_of_rounds(n_members: int) -> float:
+    """Share of the rounds that each member of an ensemble has: more than ten share the rounds of ten."""
+    return min(max(FULL_MEMBERS / n_members, LEAST_SHARE), 1.0)
+
+
+def by_rows(n_rows: FloatArray, n_features: int) -> dict[str, FloatArray]:
+    """Values of the parameters that are "auto", for nodes with these numbers of rows, or total weights."""
+    return {
+        "n_estimators": np.rint(np.clip(8 * np.log2(np.maximum(n_rows, 1)) - 4, 12, 130)),
+        "max_leaf_nodes": np.rint(np.clip(n_rows / 128, 8, 63)),
+        "max_tree_features": np.full(len(n_rows), min(1.0, 2 / np.sqrt(n_features))),
+    }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from dichotomies._kernels.boosting.room import Ranges
+from dichotomies._kernels.boosting.node_rows import Ranges
 from dichotomies.learners.base import LEARNERS, CrossFitted, Learner, Wanted, out_of_fold_scores
 from dichotomies.learners.boosting.adaboost import HistAdaBoostClassifier
 from dichotomies.learners.boosting.binning import Binning
@@ -16,8 +16,7 @@ from dichotomies.learners.boosting.training import NONE, SortedRows, train_model
 if TYPE_CHECKING:
     from dichotomies._common.parallel import Context
     from dichotomies._common.typing import FloatArray
-    from dichotomies._kernels.boosting.local_rows import Bins
-    from dichotomies._kernels.boosting.sparse_rows import SparseBins
+    from dichotomies._kernels.boosting.node_rows import Bins
     from dichotomies.learners.boosting.trees import BoostedTrees
     from dichotomies.rows import NodeTask, Rows
 
@@ -83,7 +82,7 @@ class BoostingLearner(Learner):
         sorted_rows = SortedRows(*self._bins(rows, context.n_jobs), order, ranges, weight, fold)
         return train_models(self.estimator, sorted_rows, left_out, context)
 
-    def preset(self, rows: Rows, binning: Binning, bins: Bins | SparseBins) -> None:
+    def preset(self, rows: Rows, binning: Binning, bins: Bins) -> None:
         """Train on the `bins` of `rows`, which were found before by a `binning`."""
         rows.memo[self._key(rows.n_features)] = binning, bins
 
@@ -91,13 +90,13 @@ class BoostingLearner(Learner):
         is_categorical = self.estimator.is_categorical(n_features)
         return "bins", self.estimator.max_bins, tuple(np.flatnonzero(is_categorical))
 
-    def _bins(self, rows: Rows, n_jobs: int | None) -> tuple[Binning, Bins | SparseBins]:
+    def _bins(self, rows: Rows, n_jobs: int | None) -> tuple[Binning, Bins]:
         """Binned rows."""
 
-        def find() -> tuple[Binning, Bins | SparseBins]:
+        def find() -> tuple[Binning, Bins]:
             is_categorical = self.estimator.is_categorical(rows.n_features)
             binning = Binning.find(rows.X, rows.weight, self.estimator.max_bins, is_categorical, n_jobs)
-            return binning, binning.encode(rows.X, np.arange(len(rows)), n_jobs)
+            return binning, binning.encode(rows.X, n_jobs)
 
-        found: tuple[Binning, Bins | SparseBins] = rows.remember(self._key(rows.n_features), find)
+        found: tuple[Binning, Bins] = rows.remember(self._key(rows.n_features), find)
         return found

@@ -4,31 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dichotomies._common.parallel import Context, even_batches
-from dichotomies._kernels.boosting.gradient import GradientBoosting
-from dichotomies._kernels.boosting.local_rows import Bins
-from dichotomies.learners.boosting.nodes import is_quick, train_nodes
+from dichotomies._kernels.boosting.boosting import (
+    CATEGORICAL,
+    AdaBoosting,
+    Ensembles,
+    allocate_ensembles,
+    allocate_memory,
+    boost_ada_nodes,
+    boost_gradient_nodes,
+)
+from dichotomies._kernels.boosting.encoding import MISSING
+from dichotomies._kernels.boosting.node_rows import Sample
+from dichotomies._kernels.boosting.scoring import Splits, score_held_out
 from dichotomies.learners.boosting.trees import BoostedTrees
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dichotomies._common.typing import FloatArray, IntArray
-    from dichotomies._kernels.boosting.room import Ranges
-    from dichotomies._kernels.boosting.sparse_rows import SparseBins
+    from dichotomies._kernels.boosting.node_rows import Bins, Ranges
     from dichotomies.learners.boosting.base import HistBoostClassifier
     from dichotomies.learners.boosting.binning import Binning
-    from dichotomies.learners.boosting.nodes import HeldOut
 
 #: Stands for no fold left out.
 NONE = -1
 
-#: Weights beyond this count as this in the number of rows.
-_MOST = 2.0**40
+#: Weights beyond this count as this in the number of rows; up to 2 to this power, they are used as they are.
+_MOST, _USUAL_EXPONENT = 2.0**40, 100
 
 #: Seconds per row, feature and tree, to see if a cluster pays.
 _SECONDS = 3e-9
@@ -37,13 +44,28 @@ _SECONDS = 3e-9
 _N_FOLDS = 3
 
 
+class HeldOut(NamedTuple):
+    """Scores and losses of rows that the models were not trained on.
+
+    Attributes
+    ----------
+    scores : (n_pairs,)
+        Log-odds of the nodes' own rows, node after node; NaN where a row was trained on.
+    losses : (n_nodes, n_estimators + 1) or (n_nodes, 0)
+        Sum of their losses by the number of trees, if asked for.
+    """
+
+    scores: FloatArray
+    losses: FloatArray
+
+
 @dataclass(frozen=True, eq=False)
 class SortedRows:
     """Binned rows, sorted by leaf of the class tree, and the nodes to train on them.
 
     Attributes
     ----------
-    unsorted : Bins or SparseBins
+    unsorted : Bins
         Rows in any order, as several trees share them.
     order : (n_rows,)
         The rows by leaf.
@@ -54,14 +76,14 @@ class SortedRows:
     """
 
     binning: Binning
-    unsorted: Bins | SparseBins
+    unsorted: Bins
     order: IntArray
     ranges: Ranges
     weight: FloatArray
     fold: IntArray | None = None
 
     @cached_property
-    def bins(self) -> Bins | SparseBins:
+    def bins(self) -> Bins:
         """Rows sorted by leaf."""
         return self.unsorted.take(self.order)
 
@@ -104,37 +126,100 @@ def _train(
     work = [(batch, excluded) for excluded in left_out for batch in batches]
     is_categorical = rows.unsorted.is_categorical
     boosting = estimator.boosting_parameters(sizes.astype(np.float64), is_categorical)
-    small = is_quick(sizes, len(is_categorical), boosting)
     of_node = _SECONDS * len(is_categorical) * boosting.n_estimators * sizes
     shares = {each: 1.0 if rows.fold is None else float(np.mean(rows.fold != each)) for each in left_out}
     seconds = [shares[each] * float(of_node[batch.start : batch.stop].sum()) for batch, each in work]
     models = "" if len(left_out) == 1 else f" of {len(left_out)} models"
-    done = context.map(
-        _train_batch,
-        (estimator, rows, small),
-        work,
-        seconds,
-        work=f"training {len(sizes)} nodes{models}",
-        is_divisible=isinstance(boosting, GradientBoosting) and isinstance(rows.unsorted, Bins) and not small,
-    )
+    title = f"training {len(sizes)} nodes{models}"
+    done = context.map(_train_batch, (estimator, rows), work, seconds, work=title)
     by_model = [done[i : i + len(batches)] for i in range(0, len(done), len(batches))]
     trained = [BoostedTrees.joined(rows.binning, [trees for trees, _ in each]) for each in by_model]
     return trained, [[held for _, held in each] for each in by_model]
 
 
 def _train_batch(
-    shared: tuple[HistBoostClassifier, SortedRows, bool], nodes: range, excluded: int, n_threads: int = 1
+    shared: tuple[HistBoostClassifier, SortedRows], nodes: range, excluded: int
 ) -> tuple[BoostedTrees, HeldOut]:
-    """Train some nodes without the rows of a fold."""
-    estimator, rows, small = shared
+    """Train some nodes without the rows of a fold, which are scored."""
+    estimator, rows = shared
     mine = rows.ranges.take(slice(nodes.start, nodes.stop))
-    is_used = True if rows.fold is None else rows.fold != excluded
+    fold = np.zeros(len(rows.weight), dtype=np.intp) if rows.fold is None else rows.fold
     # a row of weight 2 counts as two
-    before = np.concatenate([[0], np.cumsum(np.where(is_used, np.minimum(rows.weight, _MOST), 0))])
-    n_rows = before[mine.end] - before[mine.begin]
-    boosting = estimator.boosting_parameters(n_rows, rows.bins.is_categorical)
-    given = rows.weight, rows.fold, excluded, estimator.stops_early, small, n_threads
-    return train_nodes(rows.bins, mine, boosting, *given)
+    before = np.concatenate([[0], np.cumsum(np.where(fold != excluded, np.minimum(rows.weight, _MOST), 0))])
+    boosting = estimator.boosting_parameters(before[mine.end] - before[mine.begin], rows.bins.is_categorical)
+    sample = Sample(_usual(rows.weight), fold, excluded)
+    out = allocate_ensembles(rows.bins, mine, boosting)
+    boost: Any = boost_ada_nodes if isinstance(boosting, AdaBoosting) else boost_gradient_nodes
+    boost(boosting, rows.bins, sample, mine, allocate_memory(rows.bins, mine, boosting), out)
+    most_trees = boosting.n_estimators if estimator.stops_early else None
+    return _packed(out), _held_out(rows.bins, sample, mine, out, most_trees)
+
+
+def _held_out(
+    bins: Bins,
+    sample: Sample,
+    ranges: Ranges,
+    out: Ensembles,
+    most_trees: IntArray | None,
+) -> HeldOut:
+    """Scores of the rows of the fold left out, and their losses if the maximum numbers of trees are given."""
+    n_nodes = len(ranges.begin)
+    width = 0 if most_trees is None else int(most_trees.max(initial=0)) + 1
+    losses = np.empty((n_nodes, width))
+    if sample.left_out < 0:
+        return HeldOut(np.empty(0), losses)
+    offsets = np.concatenate([[0], np.cumsum(ranges.end - ranges.begin)])
+    scores = np.full(offsets[-1], np.nan)
+    trees = np.concatenate([[0], np.cumsum(out.n_trees)])
+    splits = np.concatenate([[0], np.cumsum(out.n_splits[: trees[-1]])])
+    missing = np.array([MISSING], dtype=np.uint8)
+    held = np.flatnonzero(sample.fold == sample.left_out)
+    places = np.searchsorted(held, ranges.begin), np.searchsorted(held, ranges.end)
+    for k in range(n_nodes):
+        rows, (t, u) = held[places[0][k] : places[1][k]], trees[k : k + 2]
+        own = slice(splits[t], splits[u])
+        used, column = np.unique(out.feature[own], return_inverse=True)
+        bits, of_split = (out.bits[own] if len(out.bits) else out.bits), np.arange(splits[u] - splits[t])
+        parts = out.leaf[own], out.limit[own], out.kind[own], bits, of_split, splits[t : u + 1] - splits[t]
+        value = out.scale[k] * out.value[splits[t] + t : splits[u] + u]
+        score = np.full(len(rows), out.base[k])
+        given = Splits(column.astype(np.int32), *parts, missing), value, rows < ranges.split[k]
+        score_held_out(
+            bins.codes_of(rows, used.astype(np.intp)), *given, sample.weight[rows], score, losses[k]
+        )
+        if out.is_trained[k]:
+            scores[offsets[k] + rows - ranges.begin[k]] = score
+    return HeldOut(scores, losses)
+
+
+def _packed(out: Ensembles) -> BoostedTrees:
+    """Copy what was written; the trees lack the edges of the bins, see `BoostedTrees.joined`."""
+    t, s = out.written
+    kind = out.kind[:s].copy()
+    sets = out.bits[:s][kind == CATEGORICAL] if len(out.bits) else out.bits
+    return BoostedTrees(
+        features=np.empty(0, dtype=np.intp),
+        edges=np.empty(0),
+        edge_offsets=np.zeros(1, dtype=np.intp),
+        is_categorical=np.empty(0, dtype=np.bool_),
+        column=out.feature[:s].copy(),
+        leaf=out.leaf[:s].copy(),
+        limit=out.limit[:s].copy(),
+        kind=kind,
+        categories=sets.astype("<u8").view(np.uint8).reshape(-1, 32),
+        split_offsets=np.concatenate([[0], np.cumsum(out.n_splits[:t])]),
+        value=out.value[: s + t].copy(),
+        tree_offsets=np.concatenate([[0], np.cumsum(out.n_trees)]),
+        base=out.base,
+        scale=out.scale,
+        is_trained=out.is_trained,
+    )
+
+
+def _usual(weight: FloatArray) -> FloatArray:
+    """Scale weights by a power of two if the largest is extreme, so that no sum overflows."""
+    _, exponent = np.frexp(weight.max(initial=0.0))
+    return weight if abs(exponent) <= _USUAL_EXPONENT else np.ldexp(weight, -exponent)
 
 
 def _scores(held: Sequence[Sequence[HeldOut]]) -> FloatArray:

@@ -10,19 +10,18 @@ import numpy as np
 from scipy.sparse import issparse
 
 from dichotomies._common.chunks import row_slices, rows_within
+from dichotomies._kernels.boosting.boosting import CATEGORICAL
 from dichotomies._kernels.boosting.encoding import make_encoder
-from dichotomies._kernels.boosting.ensembles import CATEGORICAL, MISSING_LEFT
-from dichotomies._kernels.boosting.tree_sums import (
+from dichotomies._kernels.boosting.scoring import (
     ROW_BLOCK,
     Forest,
     Links,
-    allocate_block,
+    Splits,
     in_units,
     link_splits,
     sum_trees,
     sum_trees_of_pairs,
 )
-from dichotomies._kernels.compile import is_small
 from dichotomies.learners.boosting.gathering import concatenated, rebinned, taken_nodes
 from dichotomies.learners.boosting.old_trees import upgraded
 from dichotomies.persistence import savable
@@ -40,9 +39,6 @@ if TYPE_CHECKING:
 
 #: Memory for dense rows of a sparse matrix, in bytes.
 _BLOCK_BYTES = 2**24
-
-#: Splits up to which rows may be scored without compiled code: models with more were trained by kernels.
-_FEW_SPLITS = 2_000
 
 
 @savable(
@@ -177,17 +173,8 @@ class BoostedTrees:
         """Log-odds of going left for each row at each node."""
         out = np.empty((X.shape[0], len(self.base)))
         for rows, block, forest in self._blocks(X):
-            sum_trees.when(self._is_small(len(block)))(
-                block, forest, allocate_block(block, forest), out[rows]
-            )
+            sum_trees(block, forest, out[rows])
         return out
-
-    def _is_small(self, n_rows: int) -> bool:
-        """Test whether rows are scored in a moment without compiled code, which takes codes of one byte."""
-        n_splits, most = len(self.column), int(np.diff(self.split_offsets).max(initial=0))
-        seconds = 1e-4 + 2e-5 * (len(self.features) + most) + 2e-8 * n_splits * n_rows
-        is_plain = n_splits <= _FEW_SPLITS and self.limit.dtype == np.uint8
-        return is_plain and is_small(n_rows, seconds, is_answer=True)
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
@@ -214,20 +201,13 @@ class BoostedTrees:
         missing = np.array([np.iinfo(self.limit.dtype).max], dtype=self.limit.dtype)
         sets = np.cumsum(self.kind == CATEGORICAL) - 1
         bits = np.ascontiguousarray(self.categories).view("<u8").astype(np.uint64).reshape(-1, 4)
+        splits = self.column, self.leaf, self.limit, self.kind, bits, sets, self.split_offsets, missing
         value, unit = in_units(self.value, self.split_offsets, self.tree_offsets)
         return Forest(
             self.features,
             make_encoder(self.edges, self.edge_offsets, self.is_categorical),
-            self.column,
-            self.leaf,
-            self.limit,
-            missing,
-            self.kind,
-            np.where(self.kind == MISSING_LEFT, 0, self.kind).astype(np.uint8),
-            bits,
-            sets,
+            Splits(*splits),
             value,
-            self.split_offsets,
             self.tree_offsets,
             self.base,
             self.scale * unit,
@@ -236,8 +216,7 @@ class BoostedTrees:
     @cached_property
     def _links(self) -> Links:
         left, right = np.empty((2, len(self.column)), dtype=np.int32)
-        small = is_small(0, 2e-6 * len(left))
-        link_splits.when(small)(self.leaf, self.split_offsets, left, right)
+        link_splits(self.leaf, self.split_offsets, left, right)
         return Links(left, right)
 
     # ------------------------------------------------------------------ files
