@@ -156,7 +156,7 @@ def _average_over_bins(positive: FloatArray, negative: FloatArray, middle: Float
     return p
 
 
-@kernel(seconds=5)
+@kernel
 def fit_binning(segments: SegmentArrays, order: IntArray, knots: Knots) -> None:
     """Write the steps of the averaged binnings, segment after segment, at most one per distinct score."""
     scores, targets, weights, offsets = segments

@@ -200,7 +200,7 @@ def grow(
     return n_nodes
 
 
-@kernel(seconds=10)
+@kernel
 def grow_on_scores(segments: SegmentArrays, max_depth: int, least: float, knots: Knots) -> None:
     """Write the first score of every leaf twice, with slope and intercept there, segment after segment.
 

@@ -82,7 +82,7 @@ def plain_seconds(n_rows: int, n_segments: int) -> float:
     return 1e-5 * n_segments + 2e-6 * n_rows
 
 
-@kernel(seconds=5)
+@kernel
 def fit_affine(segments: SegmentArrays, intercept: bool, out: FloatArray) -> None:
     """Write slope and intercept of every segment into `out` (m, 3).
 
@@ -154,7 +154,7 @@ def _affine(
     return out[0, 0], out[0, 1]
 
 
-@kernel(seconds=5)
+@kernel
 def fit_beta(segments: SegmentArrays, out: FloatArray) -> None:
     """Write a, b and c of ``a log p - b log(1 - p) + c`` of every segment into `out` (m, 3)."""
     scores, targets, weights, offsets = segments
@@ -172,7 +172,7 @@ def _fit_beta(segments: SegmentArrays, out: FloatArray) -> None:
     _fit_slopes(features, segments, EQUAL_LOGS, out)
 
 
-@kernel(seconds=5)
+@kernel
 def fit_quadratic(segments: SegmentArrays, ends: FloatArray, out: FloatArray) -> None:
     """Write a, b and c of ``b t^2 / 2 - a (1 - t)^2 / 2 + c`` of every segment into `out` (m, 3).
 
