@@ -9,9 +9,11 @@ import pytest
 #: Calls a kernel that calls others, and prints how many were compiled.
 SCRIPT = """
 import numpy as np
-from dichotomies._kernels.isotonic import pool_violators
-assert pool_violators(np.array([1.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0]), np.empty(3, np.intp)) == 2
-assert pool_violators(np.array([1.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0]), np.empty(3, np.intp)) == 2
+from dichotomies._kernels.segments import deal_folds
+for _ in range(2):
+    out = np.empty(3, np.intp)
+    deal_folds(np.array([True, False, True]), np.ones(3), np.array([0, 3]), 2, out)
+    assert sorted(out[[0, 2]]) == [0, 1]
 from dichotomies._kernels.dispatch import compiled_so_far
 print(len(compiled_so_far()))
 """

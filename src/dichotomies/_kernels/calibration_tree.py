@@ -1,118 +1,64 @@
 """Trees with Platt scaling at the leaves, grown by score tests."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-from dichotomies._kernels.compile import kernel
-from dichotomies._kernels.logistic import platt_targets, softplus
-from dichotomies._kernels.platt import EQUAL, affine, standardise
-from dichotomies._kernels.score_maps import Knots
+from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._kernels.score_maps import LARGEST, Knots
 from dichotomies._kernels.segments import SegmentArrays
-from dichotomies._kernels.sorting import sort_segments
 
-ROOM = 64  # nodes that a tree may have
+MOST_NODES = 64
 
-
-@kernel
-def gather(values: Any, rows: IntArray) -> Any:
-    """Values of some rows; numba takes longer to compile ``values[rows]``."""
-    out = np.empty(len(rows), values.dtype)
-    for i in range(len(rows)):
-        out[i] = values[rows[i]]
-    return out
+#: Writes slope and intercept of every segment; `dichotomies._kernels.platt.fit_affine`.
+Fit = Callable[[SegmentArrays, bool, FloatArray], None]
 
 
-@gather.plainly
-def _gather(values: Any, rows: IntArray) -> Any:
-    return values[rows]
+class Limits(NamedTuple):
+    """What bounds a tree: its depth, and the least weight of a leaf."""
+
+    max_depth: int
+    min_weight: float
 
 
-@kernel
-def hard_nll(
-    scores: FloatArray, targets: BoolArray, weights: FloatArray, slope: float, intercept: float
-) -> float:
-    """Negative log-likelihood of log-odds on a line."""
-    total = 0.0
-    for i in range(len(scores)):
-        z = slope * scores[i] + intercept
-        total += weights[i] * softplus(-z if targets[i] else z)
-    return total
+class GrownTree(NamedTuple):
+    """A tree of at most `MOST_NODES` nodes.
+
+    Node k sends rows with ``X[:, feature[k]] <= threshold[k]`` to node ``left[k]`` and the others to the next
+    one; the feature of a leaf is -1. `lines` are slope and intercept at each node.
+    """
+
+    feature: IntArray
+    threshold: FloatArray
+    left: IntArray
+    lines: FloatArray
 
 
-@hard_nll.plainly
-def _hard_nll(
-    scores: FloatArray, targets: BoolArray, weights: FloatArray, slope: float, intercept: float
-) -> float:
-    z = slope * scores + intercept
-    return float(weights @ np.logaddexp(0.0, np.where(targets, -z, z)))
-
-
-@kernel
-def row_terms(
-    scores: FloatArray, targets: BoolArray, weights: FloatArray, slope: float, intercept: float
-) -> FloatArray:
+@np.errstate(all="ignore")  # extreme scores
+def row_terms(rows: SegmentArrays, line: FloatArray) -> FloatArray:
     """Terms (n, 6) whose sums decide about a split: weight, gradient (2), curvature (3) of the likelihood.
 
     Derivatives are those by intercept and slope, for scores of mean 0 and spread 1.
     """
-    low, high, _ = platt_targets(targets, weights)
-    u = scores.copy()
-    standardise(u, weights, True, EQUAL)
-    terms = np.empty((len(u), 6))
-    for i in range(len(u)):
-        p = 1.0 / (1.0 + np.exp(-(slope * scores[i] + intercept)))
-        residual, curve = weights[i] * ((high if targets[i] else low) - p), weights[i] * p * (1.0 - p)
-        terms[i, 0], terms[i, 1], terms[i, 2] = weights[i], residual, residual * u[i]
-        terms[i, 3], terms[i, 4], terms[i, 5] = curve, curve * u[i], curve * u[i] * u[i]
-    return terms
-
-
-@row_terms.plainly
-def _row_terms(
-    scores: FloatArray, targets: BoolArray, weights: FloatArray, slope: float, intercept: float
-) -> FloatArray:
-    low, high, _ = platt_targets(targets, weights)
-    u = scores.copy()
-    standardise(u, weights, True, EQUAL)
-    p = 1.0 / (1.0 + np.exp(-(slope * scores + intercept)))
+    scores, targets, weights, _ = rows
+    positive, total = weights[targets].sum(), weights.sum()
+    low, high = 1.0 / (total - positive + 2.0), (positive + 1.0) / (positive + 2.0)
+    u = scores - weights @ scores / total
+    spread = np.sqrt(weights @ (u * u) / total)
+    u = u / spread if spread > 1e-12 * np.abs(scores).max() else np.zeros(len(u))
+    p = 1.0 / (1.0 + np.exp(-(line[0] * scores + line[1])))
     residual, curve = weights * (np.where(targets, high, low) - p), weights * p * (1.0 - p)
     return np.column_stack([weights, residual, residual * u, curve, curve * u, curve * u * u])
 
 
-@kernel
-def newton_gain(terms: FloatArray) -> float:
-    """Gain in log-likelihood by one Newton step with a standard normal prior: ``s' (h + 1)^-1 s / 2``."""
-    s0, s1, h00, h01, h11 = terms[1], terms[2], terms[3] + 1.0, terms[4], terms[5] + 1.0
-    return float(0.5 * (h11 * s0 * s0 - 2.0 * h01 * s0 * s1 + h00 * s1 * s1) / (h00 * h11 - h01 * h01))
-
-
-@kernel
+@np.errstate(all="ignore")  # extreme scores
 def best_split(values: FloatArray, terms: FloatArray, least: float) -> tuple[float, float]:
-    """Threshold on `values` with the largest gain, and the gain; 0 if no side has the `least` weight."""
-    n = len(values)
-    order = np.empty(n, np.intp)
-    sort_segments(values, np.array([0, n]), order)
-    left, right = np.zeros(6), np.zeros(6)
-    for i in range(n):
-        for j in range(6):
-            right[j] += terms[i, j]
-    threshold = best = 0.0
-    for i in range(n - 1):
-        for j in range(6):
-            left[j] += terms[order[i], j]
-            right[j] -= terms[order[i], j]
-        value, above = values[order[i]], values[order[i + 1]]
-        if above > value and left[0] >= least and right[0] >= least:
-            gain = newton_gain(left) + newton_gain(right)
-            if gain > best:
-                best, threshold = gain, between(value, above)
-    return threshold, best
+    """Threshold on `values` with the largest gain, and the gain; 0 if no side has the `least` weight.
 
-
-@best_split.plainly
-def _best_split(values: FloatArray, terms: FloatArray, least: float) -> tuple[float, float]:
+    The gain in log-likelihood is that of one Newton step on either side with a standard normal prior,
+    ``s' (h + 1)^-1 s / 2``.
+    """
     order = np.argsort(values, kind="stable")
     ordered, left = values[order], np.cumsum(terms[order], axis=0)[:-1]
     right = terms.sum(axis=0) - left
@@ -124,109 +70,102 @@ def _best_split(values: FloatArray, terms: FloatArray, least: float) -> tuple[fl
         s0, s1, h00, h01, h11 = side[1], side[2], side[3] + 1.0, side[4], side[5] + 1.0
         gain += 0.5 * (h11 * s0 * s0 - 2.0 * h01 * s0 * s1 + h00 * s1 * s1) / (h00 * h11 - h01 * h01)
     best = int(np.argmax(np.where(allowed, gain, 0.0)))
-    return between(ordered[best], ordered[best + 1]), float(gain[best])
-
-
-@kernel
-def between(low: float, high: float) -> float:
-    """Middle of two numbers, below the higher one."""
+    low, high = ordered[best], ordered[best + 1]
     middle = 0.5 * low + 0.5 * high
-    return float(middle if middle < high else low)
+    return float(middle if middle < high else low), float(gain[best])
 
 
-@kernel
-def propose(X: FloatArray, rows: IntArray, terms: FloatArray, least: float) -> tuple[int, float]:
+def propose(X: FloatArray, terms: FloatArray, least: float) -> tuple[int, float]:
     """Feature and threshold with the largest gain; feature -1 if there is none."""
     feature, threshold, gain = -1, 0.0, 0.0
     for j in range(X.shape[1]):
-        at, reached = best_split(gather(X[:, j], rows), terms, least)
+        at, reached = best_split(X[:, j], terms, least)
         if reached > gain:
             feature, threshold, gain = j, at, reached
     return feature, threshold
 
 
-@kernel
-def fit_node(
-    scores: FloatArray, targets: BoolArray, weights: FloatArray, rows: IntArray, line: FloatArray
-) -> float:
-    """Write slope and intercept of some rows, and return their negative log-likelihood."""
-    s, t, w = gather(scores, rows), gather(targets, rows), gather(weights, rows)
-    line[0], line[1] = affine(s, t, w, True)
-    return hard_nll(s, t, w, line[0], line[1])
+def _taken(rows: SegmentArrays, chosen: IntArray) -> SegmentArrays:
+    scores, targets, weights, _ = rows
+    return SegmentArrays(scores[chosen], targets[chosen], weights[chosen], np.array([0, len(chosen)]))
 
 
-@kernel
-def grow(
-    X: FloatArray,
-    scores: FloatArray,
-    targets: BoolArray,
-    weights: FloatArray,
-    max_depth: int,
-    least: float,
-    feature: IntArray,
-    threshold: FloatArray,
-    left: IntArray,
-    lines: FloatArray,
-) -> int:
-    """Write a tree and return its number of nodes, at most `ROOM`.
+def _fit_lines(rows: SegmentArrays, sides: list[IntArray], fit: Fit) -> tuple[FloatArray, FloatArray]:
+    """Slope and intercept of some rows, for each side, and their negative log-likelihood."""
+    parts = [_taken(rows, side) for side in sides]
+    offsets = np.cumsum([0, *map(len, sides)])
+    scores, targets, weights = (np.concatenate(each) for each in list(zip(*parts, strict=True))[:3])
+    lines = np.empty((len(sides), 3))
+    fit(SegmentArrays(scores, targets, weights, offsets), True, lines)
+    slope, intercept, _ = np.repeat(lines, np.diff(offsets), axis=0).T
+    z = slope * scores + intercept
+    loss = weights * np.logaddexp(0.0, np.where(targets, -z, z))
+    return lines[:, :2], np.add.reduceat(loss, offsets[:-1])
 
-    Node k sends rows with ``X[:, feature[k]] <= threshold[k]`` to node ``left[k]`` and the others to the next
-    one; the feature of a leaf is -1. `lines` (ROOM, 2) are slope and intercept at each node. A split stays if
-    it lowers the negative log-likelihood by more than ``1.5 log(n) + log(n_features)``, n being the node's
-    weight: BIC's price for a threshold and two more parameters, and for the choice of the feature.
+
+@np.errstate(all="ignore")  # extreme scores
+def grow(X: FloatArray, rows: SegmentArrays, limits: Limits, fit: Fit) -> GrownTree:
+    """Grow a tree over rows with positive weights, of which there is one segment.
+
+    A split stays if it lowers the negative log-likelihood by more than ``1.5 log(n) + log(n_features)``, n
+    being the node's weight: BIC's price for a threshold and two more parameters, and for the choice of the
+    feature.
     """
-    node, depth, loss = np.zeros(len(scores), np.intp), np.zeros(ROOM, np.intp), np.empty(ROOM)
-    loss[0] = fit_node(scores, targets, weights, np.arange(len(scores)), lines[0])
-    n_nodes, k = 1, 0
-    while k < n_nodes:
-        feature[k], threshold[k], left[k] = -1, 0.0, 0
-        rows = np.flatnonzero(node == k)
-        if depth[k] < max_depth and n_nodes + 2 <= ROOM and len(rows) > 1:
-            s, t, w = gather(scores, rows), gather(targets, rows), gather(weights, rows)
-            j, at = propose(X, rows, row_terms(s, t, w, lines[k, 0], lines[k, 1]), least)
+    members = [np.arange(len(X))]
+    lines, losses = (list(each) for each in _fit_lines(rows, members, fit))
+    depth: list[int] = [0]
+    feature: list[int] = []
+    threshold: list[float] = []
+    left: list[int] = []
+    while len(feature) < len(members):
+        k, own = len(feature), members[len(feature)]
+        split, at, child = -1, 0.0, 0
+        if depth[k] < limits.max_depth and len(members) + 2 <= MOST_NODES and len(own) > 1:
+            own_rows = _taken(rows, own)
+            j, value = propose(X[own], row_terms(own_rows, lines[k]), limits.min_weight)
             if j >= 0:
-                goes_right = gather(X[:, j], rows) > at
-                sides = rows[~goes_right], rows[goes_right]
-                for side in range(2):
-                    line = lines[n_nodes + side]
-                    loss[n_nodes + side] = fit_node(scores, targets, weights, sides[side], line)
-                price = 1.5 * np.log(w.sum()) + np.log(X.shape[1])
-                if loss[k] - loss[n_nodes] - loss[n_nodes + 1] > price:
-                    feature[k], threshold[k], left[k] = j, at, n_nodes
-                    depth[n_nodes] = depth[n_nodes + 1] = depth[k] + 1
-                    node[rows] = n_nodes + goes_right
-                    n_nodes += 2
-        k += 1
-    return n_nodes
+                goes_right = X[own, j] > value
+                sides = [own[~goes_right], own[goes_right]]
+                new_lines, new_losses = _fit_lines(rows, sides, fit)
+                price = 1.5 * np.log(own_rows.weights.sum()) + np.log(X.shape[1])
+                if losses[k] - new_losses.sum() > price:
+                    split, at, child = j, value, len(members)
+                    members += sides
+                    lines += list(new_lines)
+                    losses += list(new_losses)
+                    depth += [depth[k] + 1] * 2
+        feature.append(split)
+        threshold.append(at)
+        left.append(child)
+    return GrownTree(np.array(feature), np.array(threshold), np.array(left), np.array(lines))
 
 
-@kernel
-def grow_on_scores(segments: SegmentArrays, max_depth: int, least: float, knots: Knots) -> None:
-    """Write the first score of every leaf twice, with slope and intercept there, segment after segment.
+def _leaves(tree: GrownTree) -> tuple[FloatArray, FloatArray]:
+    """The first score of every leaf of a tree over scores, increasing, and slope and intercept there."""
+    starts, lines = [], []
+    stack: list[tuple[int, float]] = [(0, float(-LARGEST))]
+    while stack:
+        k, start = stack.pop()
+        if tree.feature[k] >= 0:
+            middle = float(np.nextafter(tree.threshold[k], np.inf))
+            stack += [(tree.left[k] + 1, middle), (tree.left[k], start)]
+        else:
+            starts.append(start)
+            lines.append(tree.lines[k])
+    return np.array(starts), np.array(lines)
 
-    The trees split by the score itself. There are two knots per leaf, and at most as many leaves as rows with
-    a weight, and at most ``ROOM / 2``.
-    """
-    scores, targets, weights, offsets = segments
-    knot_offsets, knot_scores, knot_values = knots
-    feature, threshold, left = np.empty(ROOM, np.intp), np.empty(ROOM), np.empty(ROOM, np.intp)
-    lines, start, stack = np.empty((ROOM, 2)), np.empty(ROOM), np.empty(ROOM, np.intp)
-    knot_offsets[0] = end = 0
-    for k in range(len(offsets) - 1):
-        rows = offsets[k] + np.flatnonzero(weights[offsets[k] : offsets[k + 1]] > 0.0)
-        if len(rows) > 0:
-            s, t, w = gather(scores, rows), gather(targets, rows), gather(weights, rows)
-            grow(s.reshape((-1, 1)), s, t, w, max_depth, least, feature, threshold, left, lines)
-            start[0], stack[0], size = -np.finfo(np.float64).max, 0, 1
-            while size > 0:
-                size -= 1
-                at = stack[size]
-                if feature[at] >= 0:
-                    start[left[at]], start[left[at] + 1] = start[at], np.nextafter(threshold[at], np.inf)
-                    stack[size], stack[size + 1] = left[at] + 1, left[at]
-                    size += 2
-                else:
-                    knot_scores[end] = knot_scores[end + 1] = start[at]
-                    knot_values[end], knot_values[end + 1] = lines[at, 0], lines[at, 1]
-                    end += 2
-        knot_offsets[k + 1] = end
+
+def grow_on_scores(segments: SegmentArrays, limits: Limits, fit: Fit) -> Knots:
+    """The first score of every leaf twice, with slope and intercept there; trees split by the score."""
+    offsets, scores, values = [0], [np.empty(0)], [np.empty(0)]
+    for begin, end in zip(segments.offsets[:-1], segments.offsets[1:], strict=True):
+        chosen = begin + np.flatnonzero(segments.weights[begin:end] > 0.0)
+        n_leaves = 0
+        if len(chosen):
+            rows = _taken(segments, chosen)
+            starts, lines = _leaves(grow(rows.scores[:, None], rows, limits, fit))
+            scores.append(np.repeat(starts, 2))
+            values.append(lines.ravel())
+            n_leaves = len(starts)
+        offsets.append(offsets[-1] + 2 * n_leaves)
+    return Knots(np.array(offsets), np.concatenate(scores), np.concatenate(values))

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
 from dichotomies._kernels.binning import fit_binning
-from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.score_maps import STEPS, Knots
+from dichotomies._kernels.score_maps import STEPS
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.rows.segments import Segments
@@ -46,8 +43,4 @@ class BayesianBinning(BinaryCalibrator):
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
-        knots = Knots.empty(len(segments), len(segments.scores))
-        n_binnings = np.minimum(10 * np.cbrt(segments.n_rows), segments.n_rows / 5).sum()
-        small = is_small(segments.longest, 2e-4 * (n_binnings + len(segments)))
-        fit_binning.when(small)(segments.arrays, segments.order, knots)
-        return ScoreMaps.knots(STEPS, knots, "bbq")
+        return ScoreMaps.knots(STEPS, fit_binning(segments.arrays, segments.order), "bbq")

@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from dichotomies._common.array_api import as_given
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._common.validation import to_host
-from dichotomies._kernels.calibration_tree import ROOM, grow, grow_on_scores
+from dichotomies._kernels.calibration_tree import Limits, grow, grow_on_scores
 from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.score_maps import LARGEST, LINES, Knots
+from dichotomies._kernels.platt import fit_affine, plain_seconds
+from dichotomies._kernels.score_maps import LARGEST, LINES
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator, both_sides, checked_scores
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.persistence.checks import Array, Part, Size, declares, expect
@@ -89,10 +90,8 @@ class CalibrationTree(BinaryCalibrator):
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once, each by a tree over its scores; see `BinaryCalibrator`."""
-        limits = self._limits()
-        knots = Knots.empty(len(segments), 2 * np.minimum(segments.n_rows, ROOM // 2).sum())
-        small = is_small(segments.longest, 4e-3 * len(segments) + 1e-5 * len(segments.scores))
-        grow_on_scores.when(small)(segments.arrays, *limits, knots)
+        small = is_small(segments.longest, 4 * plain_seconds(len(segments.scores), len(segments)))
+        knots = grow_on_scores(segments.arrays, self._limits(), fit_affine.when(small))
         return ScoreMaps.knots(LINES, knots, "tree")
 
     def fit(
@@ -129,15 +128,10 @@ class CalibrationTree(BinaryCalibrator):
         """Grow the tree over `X` with one segment of rows."""
         weighted = rows.row_weights > 0
         rows, X = rows.take(weighted), X[weighted]
-        feature, left = np.empty(ROOM, np.intp), np.empty(ROOM, np.intp)
-        threshold, lines = np.empty(ROOM), np.empty((ROOM, 2))
-        tree = feature, threshold, left, lines
-        seconds = 4e-3 + 3e-6 * X.size
-        size = grow.when(is_small(len(X), seconds))(
-            X, rows.scores, rows.targets, rows.counts, *self._limits(), *tree
-        )
-        self.feature_, self.threshold_, self.left_ = feature[:size], threshold[:size], left[:size]
-        self.maps_ = ScoreMaps.affine(np.column_stack([lines[:size], np.zeros(size)]), "tree")
+        small = is_small(len(X), 4 * plain_seconds(len(X), 1))
+        tree = grow(X, rows.arrays, self._limits(), fit_affine.when(small))
+        self.feature_, self.threshold_, self.left_ = tree.feature, tree.threshold, tree.left
+        self.maps_ = ScoreMaps.affine(np.column_stack([tree.lines, np.zeros(len(tree.lines))]), "tree")
         return self
 
     def predict_log_odds(self, scores: npt.ArrayLike, X: npt.ArrayLike | None = None) -> FloatArray:
@@ -167,13 +161,13 @@ class CalibrationTree(BinaryCalibrator):
             node[inner] = self.left_[own] + (X[inner, self.feature_[own]] > self.threshold_[own])
         return node
 
-    def _limits(self) -> tuple[int, float]:
+    def _limits(self) -> Limits:
         """Return the validated parameters."""
         if not 0 <= self.max_depth <= _DEEPEST:
             raise ValueError(f"max_depth must be from 0 to {_DEEPEST}; got {self.max_depth}.")
         if not self.min_weight_leaf > 0:
             raise ValueError(f"min_weight_leaf must be positive; got {self.min_weight_leaf}.")
-        return int(self.max_depth), float(self.min_weight_leaf)
+        return Limits(int(self.max_depth), float(self.min_weight_leaf))
 
     def check_relations(self, names: dict[str, Any]) -> None:
         """Raise if a node's children do not come after it; `names` as in `dichotomies.persistence.checks`."""
