@@ -1,4 +1,4 @@
-"""Smoothed isotonic regression, Bayesian binning, quadratic scaling and trees against references."""
+"""Smoothed isotonic regression, Bayesian binning and trees against references."""
 
 from copy import deepcopy
 
@@ -7,16 +7,13 @@ import pytest
 from scipy.interpolate import PchipInterpolator
 from scipy.special import expit, gammaln, logit, logsumexp
 from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
 
-from dichotomies._kernels import compile as kernels
 from dichotomies.calibrators.binary import (
     BayesianBinning,
     BinaryCalibrator,
     CalibrationTree,
     IsotonicCalibration,
     PlattScaling,
-    QuadraticScaling,
     Segments,
     SmoothIsotonic,
     segment_nll,
@@ -112,30 +109,6 @@ def test_bbq_approaches_the_true_curve(rng):
     assert error(30_000) < 0.03
 
 
-# Quadratic scaling
-
-
-def test_quadratic_scaling_is_logistic_regression_on_the_score_and_its_square(rng):
-    scores = rng.uniform(-2, 3, size=5_000)
-    y = rng.random(5_000) < expit(0.3 + scores + 0.15 * scores**2)
-    # Platt's targets, as weights of both labels
-    t = np.where(y, (y.sum() + 1) / (y.sum() + 2), 1 / ((~y).sum() + 2))
-    columns = np.column_stack([scores, scores**2])
-    plain = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000)
-    plain.fit(np.r_[columns, columns], np.repeat([1, 0], 5_000), np.r_[t, 1 - t])
-    ours = QuadraticScaling().fit(scores, y).predict_log_odds(scores)
-    np.testing.assert_allclose(ours, plain.decision_function(columns), atol=1e-5)
-
-
-def test_quadratic_scaling_continues_along_its_tangents(rng):
-    scores = rng.uniform(-2, 3, size=2_000)
-    fitted = QuadraticScaling().fit(scores, rng.random(2_000) < expit(scores + 0.2 * scores**2))
-    for end, step in ((scores.min(), -1.0), (scores.max(), 1.0)):
-        inside, at, near, far = fitted.predict_log_odds([end - 1e-6 * step, end, end + step, end + 5 * step])
-        assert (at - inside) / 1e-6 == pytest.approx(near - at, rel=1e-4)
-        assert far - at == pytest.approx(5 * (near - at))
-
-
 # Calibration trees
 
 
@@ -168,9 +141,7 @@ def by_region(rng, n):
     return X, scores, rng.random(n) < expit(slope * scores)
 
 
-@pytest.mark.parametrize("patience", [np.inf, -1.0])
-def test_leaves_over_features_are_platt_scalings_of_their_rows(patience, rng, monkeypatch):
-    monkeypatch.setattr(kernels, "PATIENCE", patience)
+def test_leaves_over_features_are_platt_scalings_of_their_rows(rng):
     X, scores, y = by_region(rng, 4_000)
     weights = rng.choice([0.0, 1.0, 2.0], size=4_000)
     tree = CalibrationTree().fit(scores, y, weights, X=X)

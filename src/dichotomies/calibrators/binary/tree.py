@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from dichotomies._common.array_api import as_given
-from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._common.validation import to_host
-from dichotomies._kernels.calibration_tree import Limits, grow, grow_on_scores
-from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.platt import fit_affine, plain_seconds
-from dichotomies._kernels.score_maps import LARGEST, LINES
+from dichotomies._kernels.platt import EQUAL
+from dichotomies._kernels.score_maps import LARGEST, LINES, Knots
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator, both_sides, checked_scores
+from dichotomies.calibrators.binary.platt import PlattScaling
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.persistence.checks import Array, Part, Size, declares, expect
 from dichotomies.rows.segments import Segments, bounded
 
 _DEEPEST = 5  # 63 nodes
+
+#: Slope and intercept.
+Line: TypeAlias = tuple[float, float]
 
 
 @declares(
@@ -90,9 +95,18 @@ class CalibrationTree(BinaryCalibrator):
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once, each by a tree over its scores; see `BinaryCalibrator`."""
-        small = is_small(segments.longest, 4 * plain_seconds(len(segments.scores), len(segments)))
-        knots = grow_on_scores(segments.arrays, self._limits(), fit_affine.when(small))
-        return ScoreMaps.knots(LINES, knots, "tree")
+        segments = segments.take(segments.row_weights > 0)
+        scores, targets, weights, offsets = segments.arrays
+        own = [slice(a, b) for a, b in pairwise(offsets.tolist())]
+        trees = self._grow([_Rows(scores[k, None], scores[k], targets[k], weights[k]) for k in own])
+        leaves = [
+            list(_leaves(tree, 0, -LARGEST)) if k.start < k.stop else []
+            for tree, k in zip(trees, own, strict=True)
+        ]
+        sizes = np.cumsum([0, *(2 * len(each) for each in leaves)])
+        starts = np.repeat([start for each in leaves for start, _ in each], 2)
+        lines = np.array([line for each in leaves for _, line in each]).ravel()
+        return ScoreMaps.knots(LINES, Knots(sizes, starts, lines), "tree")
 
     def fit(
         self,
@@ -120,19 +134,39 @@ class CalibrationTree(BinaryCalibrator):
             self.feature_, self.threshold_, self.left_ = np.array([-1]), np.zeros(1), np.zeros(1, np.intp)
             return self
         rows = self._read(scores, y, sample_weight)
-        features = _checked_features(X, len(rows.scores))
+        features, kept = _checked_features(X, len(rows.scores)), rows.row_weights > 0
+        rows = rows.take(kept)
+        [tree] = self._grow([_Rows(features[kept], rows.scores, rows.targets, rows.counts)])
         self.n_features_ = features.shape[1]
-        return self._grow(features, rows)
-
-    def _grow(self, X: FloatArray, rows: Segments) -> Self:
-        """Grow the tree over `X` with one segment of rows."""
-        weighted = rows.row_weights > 0
-        rows, X = rows.take(weighted), X[weighted]
-        small = is_small(len(X), 4 * plain_seconds(len(X), 1))
-        tree = grow(X, rows.arrays, self._limits(), fit_affine.when(small))
-        self.feature_, self.threshold_, self.left_ = tree.feature, tree.threshold, tree.left
-        self.maps_ = ScoreMaps.affine(np.column_stack([tree.lines, np.zeros(len(tree.lines))]), "tree")
+        self.feature_, self.left_ = (
+            np.array(each) for each in ([k.feature for k in tree], [k.left for k in tree])
+        )
+        self.threshold_ = np.array([node.threshold for node in tree])
+        self.maps_ = ScoreMaps.affine(np.array([[*node.line, 0.0] for node in tree]), "tree")
         return self
+
+    def _grow(self, parts: list[_Rows]) -> list[list[_Node]]:
+        """Grow a tree over each part's features, all trees level by level.
+
+        A split stays if it lowers the negative log-likelihood by more than ``1.5 log(n) + log(n_features)``,
+        n being the node's weight: BIC's price for a threshold and two more parameters, and for the choice of
+        the feature.
+        """
+        self._check()
+        trees = [[_Node(line)] for line in _lines(parts)]
+        level = [(tree, 0, rows) for tree, rows in zip(trees, parts, strict=True) if len(rows.scores)]
+        for _ in range(self.max_depth):
+            proposed = [(*each, each[2].split(each[0][each[1]].line, self.min_weight_leaf)) for each in level]
+            tried = [(tree, k, rows, split) for tree, k, rows, split in proposed if split is not None]
+            lines = _lines([side for *_, split in tried for side in split.sides])
+            level = []
+            for (tree, k, rows, split), *pair in zip(tried, lines[::2], lines[1::2], strict=True):
+                saved = rows.nll(tree[k].line) - sum(map(_Rows.nll, split.sides, pair))
+                if saved > 1.5 * np.log(rows.weights.sum()) + np.log(rows.X.shape[1]):
+                    tree[k] = _Node(tree[k].line, split.feature, split.threshold, len(tree))
+                    level += [(tree, len(tree) + i, side) for i, side in enumerate(split.sides)]
+                    tree += map(_Node, pair)
+        return trees
 
     def predict_log_odds(self, scores: npt.ArrayLike, X: npt.ArrayLike | None = None) -> FloatArray:
         """Return the log-odds (n,) of the positive label, given `scores`, and `X` if fitted with it."""
@@ -161,13 +195,11 @@ class CalibrationTree(BinaryCalibrator):
             node[inner] = self.left_[own] + (X[inner, self.feature_[own]] > self.threshold_[own])
         return node
 
-    def _limits(self) -> Limits:
-        """Return the validated parameters."""
+    def _check(self) -> None:
         if not 0 <= self.max_depth <= _DEEPEST:
             raise ValueError(f"max_depth must be from 0 to {_DEEPEST}; got {self.max_depth}.")
         if not self.min_weight_leaf > 0:
             raise ValueError(f"min_weight_leaf must be positive; got {self.min_weight_leaf}.")
-        return Limits(int(self.max_depth), float(self.min_weight_leaf))
 
     def check_relations(self, names: dict[str, Any]) -> None:
         """Raise if a node's children do not come after it; `names` as in `dichotomies.persistence.checks`."""
@@ -184,3 +216,99 @@ def _checked_features(X: npt.ArrayLike, n_rows: int, n_features: int | None = No
         wanted = f"({n_rows}, {'n_features' if n_features is None else n_features})"
         raise ValueError(f"X must have a row for each score, of shape {wanted}; got shape {features.shape}.")
     return features
+
+
+class _Node(NamedTuple):
+    """A node: slope and intercept there, and the split with the number of its left child."""
+
+    line: Line
+    feature: int = -1
+    threshold: float = 0.0
+    left: int = 0
+
+
+class _Rows(NamedTuple):
+    """Features, scores, targets and weights of some rows."""
+
+    X: FloatArray
+    scores: FloatArray
+    targets: BoolArray
+    weights: FloatArray
+
+    def take(self, rows: BoolArray) -> _Rows:
+        return _Rows(self.X[rows], self.scores[rows], self.targets[rows], self.weights[rows])
+
+    def nll(self, line: Line) -> float:
+        """Negative log-likelihood of log-odds on a line."""
+        z = line[0] * self.scores + line[1]
+        return float(self.weights @ np.logaddexp(0.0, np.where(self.targets, -z, z)))
+
+    def terms(self, line: Line) -> FloatArray:
+        """Weight (1), gradient (2) and curvature (3) of the likelihood by intercept and slope: (n, 6).
+
+        For scores of mean 0 and spread 1, and the targets of Platt scaling.
+        """
+        w, positive = self.weights, self.weights[self.targets].sum()
+        target = np.where(self.targets, (positive + 1) / (positive + 2), 1 / (w.sum() - positive + 2))
+        mean = w @ self.scores / w.sum()
+        u = self.scores - mean
+        spread = np.sqrt(w @ (u * u) / w.sum())
+        u = u / spread if spread > EQUAL * np.abs(self.scores).max() else np.zeros_like(u)
+        p = expit(line[0] * self.scores + line[1])
+        residual, curve = w * (target - p), w * p * (1 - p)
+        return np.column_stack([w, residual, residual * u, curve, curve * u, curve * u * u])
+
+    def split(self, line: Line, least: float) -> _Split | None:
+        """The split with the largest gain by one Newton step, if there is one with the `least` weight."""
+        terms, feature, threshold, most = self.terms(line), -1, 0.0, 0.0
+        for j, values in enumerate(self.X.T):
+            order = np.argsort(values, kind="stable")
+            ordered, left = values[order], np.cumsum(terms[order], axis=0)
+            left, right = left[:-1], left[-1] - left[:-1]
+            allowed = (ordered[1:] > ordered[:-1]) & (left[:, 0] >= least) & (right[:, 0] >= least)
+            if not allowed.any():
+                continue
+            gain = np.where(allowed, _newton_gain(left.T) + _newton_gain(right.T), 0.0)
+            if gain.max() > most:
+                at = int(gain.argmax())
+                most, feature = gain[at], j
+                middle = 0.5 * ordered[at] + 0.5 * ordered[at + 1]
+                threshold = float(middle if middle < ordered[at + 1] else ordered[at])
+        if feature < 0:
+            return None
+        is_left = self.X[:, feature] <= threshold
+        return _Split(feature, threshold, (self.take(is_left), self.take(~is_left)))
+
+
+class _Split(NamedTuple):
+    """A split of some rows, and the rows on its two sides."""
+
+    feature: int
+    threshold: float
+    sides: tuple[_Rows, _Rows]
+
+
+def _newton_gain(terms: FloatArray) -> FloatArray:
+    """Gain in log-likelihood by one Newton step with a standard normal prior: ``s' (h + 1)^-1 s / 2``."""
+    _, s0, s1, h00, h01, h11 = terms
+    h00, h11 = h00 + 1.0, h11 + 1.0
+    return np.asarray(0.5 * (h11 * s0 * s0 - 2.0 * h01 * s0 * s1 + h00 * s1 * s1) / (h00 * h11 - h01 * h01))
+
+
+def _lines(parts: list[_Rows]) -> list[Line]:
+    """Slope and intercept of Platt scaling of each part."""
+    if not parts:
+        return []
+    offsets = np.cumsum([0, *(len(part.scores) for part in parts)])
+    scores, targets, weights = (np.concatenate(each) for each in list(zip(*parts, strict=True))[1:])
+    maps = PlattScaling().fit_segments(Segments(scores, targets, offsets, weights))
+    return [(float(slope), float(intercept)) for slope, intercept, _ in maps.parameters]
+
+
+def _leaves(tree: list[_Node], k: int, start: float) -> Iterator[tuple[float, Line]]:
+    """First score and line of each leaf below node `k` of a tree over scores, which begins at `start`."""
+    if tree[k].feature < 0:
+        yield start, tree[k].line
+        return
+    yield from _leaves(tree, tree[k].left, start)
+    yield from _leaves(tree, tree[k].left + 1, float(np.nextafter(tree[k].threshold, np.inf)))
