@@ -44,33 +44,26 @@ def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:
     is_answer : bool
         True if rows are scored, False if a model is trained; scoring during training is a part of training.
     """
-    patience = PATIENCE_OF_ANSWERS if is_answer and not _TRAINS.get() else PATIENCE
-    return n_rows <= FEW_ROWS and seconds <= patience and not _COMPILES_ALWAYS.get()
+    patience = PATIENCE_OF_ANSWERS if is_answer and _STATE.get() != "training" else PATIENCE
+    return n_rows <= FEW_ROWS and seconds <= patience
 
 
-#: Set while a model is trained; while nothing counts as small; while plain code runs.
-_TRAINS: ContextVar[bool] = ContextVar("trains", default=False)
-_COMPILES_ALWAYS: ContextVar[bool] = ContextVar("compiles always", default=False)
-_RUNS_PLAINLY: ContextVar[bool] = ContextVar("runs plainly", default=False)
+#: "training" while a model is trained; "plain" while plain code runs, and what it calls runs plainly, too.
+_STATE: ContextVar[str] = ContextVar("state of kernels", default="answering")
 
 
 @contextmanager
-def _set(state: ContextVar[bool]) -> Iterator[None]:
-    token = state.set(True)
+def _set(state: str) -> Iterator[None]:
+    token = _STATE.set(state)
     try:
         yield
     finally:
-        state.reset(token)
+        _STATE.reset(token)
 
 
 def training() -> AbstractContextManager[None]:
     """Allow plain code that scores rows the time it is allowed for training, of which this is a part."""
-    return _set(_TRAINS)
-
-
-def compiling_always() -> AbstractContextManager[None]:
-    """Use kernels whatever the sizes, so that a few rows are enough to have them compiled."""
-    return _set(_COMPILES_ALWAYS)
+    return _set("training")
 
 
 def has_compiler() -> bool:
@@ -93,7 +86,7 @@ class Kernel(Generic[P, R]):
 
     def __call__(self, *arguments: P.args, **_: P.kwargs) -> R:
         """Run the compiled code, or plain code if whoever calls is plain code."""
-        if _RUNS_PLAINLY.get():
+        if _STATE.get() == "plain":
             return self.plain(*arguments)  # type: ignore[call-arg]
         return self.run(*map(canonical, arguments))
 
@@ -123,7 +116,7 @@ class Kernel(Generic[P, R]):
         return self._run_plainly if small else self
 
     def _run_plainly(self, *arguments: P.args, **_: P.kwargs) -> R:
-        with _set(_RUNS_PLAINLY), np.errstate(all="ignore"):  # compiled code does not warn either
+        with _set("plain"), np.errstate(all="ignore"):  # compiled code does not warn either
             return self.plain(*arguments)  # type: ignore[call-arg]
 
     @cached_property

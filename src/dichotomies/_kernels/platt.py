@@ -43,20 +43,6 @@ def standardise(values: FloatArray, weights: FloatArray, centred: bool, equal: f
     return mean, spread
 
 
-@standardise.plainly
-def _standardise(values: FloatArray, weights: FloatArray, centred: bool, equal: float) -> tuple[float, float]:
-    total = weights.sum()
-    mean = weights @ values / total if centred and total > 0.0 else 0.0
-    largest = np.abs(values[weights > 0.0]).max(initial=0.0)
-    values -= mean
-    spread = np.sqrt(weights @ (values * values) / total) if total > 0.0 else 0.0
-    if spread <= equal * largest:
-        values[:] = 0.0
-        return mean, 0.0
-    values /= spread
-    return mean, spread
-
-
 @kernel
 def discriminate(values: FloatArray, targets: BoolArray, weights: FloatArray, theta: FloatArray) -> None:
     """Start from the discriminant of two normal distributions, close to the optimum for many scores.
@@ -143,15 +129,6 @@ def affine(
     if not intercept:
         theta[1] = max(theta[1], 0.0)
     return theta[1], theta[0] - theta[1] * mean
-
-
-@affine.plainly
-def _affine(
-    scores: FloatArray, targets: BoolArray, weights: FloatArray, intercept: bool
-) -> tuple[float, float]:
-    out = np.empty((1, 3))
-    _fit_affine(SegmentArrays(scores, targets, weights, np.array([0, len(scores)])), intercept, out)
-    return out[0, 0], out[0, 1]
 
 
 @kernel
