@@ -99,10 +99,7 @@ class CalibrationTree(BinaryCalibrator):
         scores, targets, weights, offsets = segments.arrays
         own = [slice(a, b) for a, b in pairwise(offsets.tolist())]
         trees = self._grow([_Rows(scores[k, None], scores[k], targets[k], weights[k]) for k in own])
-        leaves = [
-            list(_leaves(tree, 0, -LARGEST)) if k.start < k.stop else []
-            for tree, k in zip(trees, own, strict=True)
-        ]
+        leaves = [list(_leaves(tree, 0, -LARGEST)) for tree in trees]
         sizes = np.cumsum([0, *(2 * len(each) for each in leaves)])
         starts = np.repeat([start for each in leaves for start, _ in each], 2)
         lines = np.array([line for each in leaves for _, line in each]).ravel()
@@ -138,11 +135,9 @@ class CalibrationTree(BinaryCalibrator):
         rows = rows.take(kept)
         [tree] = self._grow([_Rows(features[kept], rows.scores, rows.targets, rows.counts)])
         self.n_features_ = features.shape[1]
-        self.feature_, self.left_ = (
-            np.array(each) for each in ([k.feature for k in tree], [k.left for k in tree])
-        )
-        self.threshold_ = np.array([node.threshold for node in tree])
-        self.maps_ = ScoreMaps.affine(np.array([[*node.line, 0.0] for node in tree]), "tree")
+        lines, *splits = zip(*tree, strict=True)
+        self.feature_, self.threshold_, self.left_ = map(np.array, splits)
+        self.maps_ = ScoreMaps.affine(np.array([[*line, 0.0] for line in lines]), "tree")
         return self
 
     def _grow(self, parts: list[_Rows]) -> list[list[_Node]]:
@@ -153,18 +148,21 @@ class CalibrationTree(BinaryCalibrator):
         the feature.
         """
         self._check()
-        trees = [[_Node(line)] for line in _lines(parts)]
-        level = [(tree, 0, rows) for tree, rows in zip(trees, parts, strict=True) if len(rows.scores)]
+        trees = [
+            [_Node(line)] if len(part.scores) else [] for line, part in zip(_lines(parts), parts, strict=True)
+        ]
+        level = [(tree, 0, rows) for tree, rows in zip(trees, parts, strict=True) if tree]
         for _ in range(self.max_depth):
-            proposed = [(*each, each[2].split(each[0][each[1]].line, self.min_weight_leaf)) for each in level]
-            tried = [(tree, k, rows, split) for tree, k, rows, split in proposed if split is not None]
-            lines = _lines([side for *_, split in tried for side in split.sides])
+            splits = [rows.split(tree[k].line, self.min_weight_leaf) for tree, k, rows in level]
+            tried = [(*each, split) for each, split in zip(level, splits, strict=True) if split]
+            lines = _lines([side for *_, (_, _, sides) in tried for side in sides])
             level = []
             for (tree, k, rows, split), *pair in zip(tried, lines[::2], lines[1::2], strict=True):
-                saved = rows.nll(tree[k].line) - sum(map(_Rows.nll, split.sides, pair))
+                feature, threshold, sides = split
+                saved = rows.nll(tree[k].line) - sum(map(_Rows.nll, sides, pair))
                 if saved > 1.5 * np.log(rows.weights.sum()) + np.log(rows.X.shape[1]):
-                    tree[k] = _Node(tree[k].line, split.feature, split.threshold, len(tree))
-                    level += [(tree, len(tree) + i, side) for i, side in enumerate(split.sides)]
+                    tree[k] = _Node(tree[k].line, feature, threshold, len(tree))
+                    level += [(tree, len(tree) + i, side) for i, side in enumerate(sides)]
                     tree += map(_Node, pair)
         return trees
 
@@ -258,18 +256,16 @@ class _Rows(NamedTuple):
         residual, curve = w * (target - p), w * p * (1 - p)
         return np.column_stack([w, residual, residual * u, curve, curve * u, curve * u * u])
 
-    def split(self, line: Line, least: float) -> _Split | None:
-        """The split with the largest gain by one Newton step, if there is one with the `least` weight."""
+    def split(self, line: Line, least: float) -> tuple[int, float, tuple[_Rows, _Rows]] | None:
+        """Feature, threshold and sides of the split with the largest gain by one Newton step, if any."""
         terms, feature, threshold, most = self.terms(line), -1, 0.0, 0.0
         for j, values in enumerate(self.X.T):
             order = np.argsort(values, kind="stable")
             ordered, left = values[order], np.cumsum(terms[order], axis=0)
             left, right = left[:-1], left[-1] - left[:-1]
             allowed = (ordered[1:] > ordered[:-1]) & (left[:, 0] >= least) & (right[:, 0] >= least)
-            if not allowed.any():
-                continue
             gain = np.where(allowed, _newton_gain(left.T) + _newton_gain(right.T), 0.0)
-            if gain.max() > most:
+            if gain.max(initial=0.0) > most:
                 at = int(gain.argmax())
                 most, feature = gain[at], j
                 middle = 0.5 * ordered[at] + 0.5 * ordered[at + 1]
@@ -277,15 +273,7 @@ class _Rows(NamedTuple):
         if feature < 0:
             return None
         is_left = self.X[:, feature] <= threshold
-        return _Split(feature, threshold, (self.take(is_left), self.take(~is_left)))
-
-
-class _Split(NamedTuple):
-    """A split of some rows, and the rows on its two sides."""
-
-    feature: int
-    threshold: float
-    sides: tuple[_Rows, _Rows]
+        return feature, threshold, (self.take(is_left), self.take(~is_left))
 
 
 def _newton_gain(terms: FloatArray) -> FloatArray:
@@ -307,8 +295,8 @@ def _lines(parts: list[_Rows]) -> list[Line]:
 
 def _leaves(tree: list[_Node], k: int, start: float) -> Iterator[tuple[float, Line]]:
     """First score and line of each leaf below node `k` of a tree over scores, which begins at `start`."""
-    if tree[k].feature < 0:
+    if tree and tree[k].feature < 0:
         yield start, tree[k].line
-        return
-    yield from _leaves(tree, tree[k].left, start)
-    yield from _leaves(tree, tree[k].left + 1, float(np.nextafter(tree[k].threshold, np.inf)))
+    elif tree:
+        yield from _leaves(tree, tree[k].left, start)
+        yield from _leaves(tree, tree[k].left + 1, float(np.nextafter(tree[k].threshold, np.inf)))
