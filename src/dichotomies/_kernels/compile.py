@@ -45,10 +45,11 @@ def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:
         True if rows are scored, False if a model is trained; scoring during training is a part of training.
     """
     patience = PATIENCE_OF_ANSWERS if is_answer and _STATE.get() != "training" else PATIENCE
-    return n_rows <= FEW_ROWS and seconds <= patience
+    return n_rows <= FEW_ROWS and seconds <= patience and _STATE.get() != "compiling"
 
 
-#: "training" while a model is trained; "plain" while plain code runs, and what it calls runs plainly, too.
+#: "training" while a model is trained; "compiling" while nothing counts as small; "plain" while plain code
+#: runs, and what it calls runs plainly, too.
 _STATE: ContextVar[str] = ContextVar("state of kernels", default="answering")
 
 
@@ -63,7 +64,12 @@ def _set(state: str) -> Iterator[None]:
 
 def training() -> AbstractContextManager[None]:
     """Allow plain code that scores rows the time it is allowed for training, of which this is a part."""
-    return _set("training")
+    return _set("compiling" if _STATE.get() == "compiling" else "training")
+
+
+def compiling_always() -> AbstractContextManager[None]:
+    """Use kernels whatever the sizes."""
+    return _set("compiling")
 
 
 def has_compiler() -> bool:
