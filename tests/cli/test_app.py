@@ -83,9 +83,9 @@ def test_warm_up_says_what_it_compiled_and_where_it_is_kept(monkeypatch, tmp_pat
     monkeypatch.setattr(warming.BINARY, "names", lambda: ["platt"])
     result = invoke("warm-up", "--cache", str(tmp_path / "kernels"), "--json")
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["folder"] == str(tmp_path / "kernels" / "dichotomies")
+    assert json.loads(result.stdout)["folder"] == str(tmp_path / "kernels")
     again = invoke("warm-up", "--learner", "naive-bayes")
-    assert "naive-bayes: 0 kernels compiled in 0 s" in again.stdout
+    assert "naive-bayes: 0 kernels compiled" in again.stdout
 
 
 def test_warm_up_refuses_an_unknown_learner_and_a_folder_that_cannot_be_made(tmp_path):

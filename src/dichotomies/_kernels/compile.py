@@ -44,33 +44,32 @@ def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:
     is_answer : bool
         True if rows are scored, False if a model is trained; scoring during training is a part of training.
     """
-    patience = PATIENCE_OF_ANSWERS if is_answer and not _TRAINS.get() else PATIENCE
-    return n_rows <= FEW_ROWS and seconds <= patience and not _COMPILES_ALWAYS.get()
+    patience = PATIENCE_OF_ANSWERS if is_answer and _STATE.get() != "training" else PATIENCE
+    return n_rows <= FEW_ROWS and seconds <= patience and _STATE.get() != "compiling"
 
 
-#: Set while a model is trained; while nothing counts as small; while plain code runs.
-_TRAINS: ContextVar[bool] = ContextVar("trains", default=False)
-_COMPILES_ALWAYS: ContextVar[bool] = ContextVar("compiles always", default=False)
-_RUNS_PLAINLY: ContextVar[bool] = ContextVar("runs plainly", default=False)
+#: "training" while a model is trained; "compiling" while nothing counts as small; "plain" while plain code
+#: runs, and what it calls runs plainly, too.
+_STATE: ContextVar[str] = ContextVar("state of kernels", default="answering")
 
 
 @contextmanager
-def _set(state: ContextVar[bool]) -> Iterator[None]:
-    token = state.set(True)
+def _set(state: str) -> Iterator[None]:
+    token = _STATE.set(state)
     try:
         yield
     finally:
-        state.reset(token)
+        _STATE.reset(token)
 
 
 def training() -> AbstractContextManager[None]:
     """Allow plain code that scores rows the time it is allowed for training, of which this is a part."""
-    return _set(_TRAINS)
+    return _set("compiling" if _STATE.get() == "compiling" else "training")
 
 
 def compiling_always() -> AbstractContextManager[None]:
-    """Use kernels whatever the sizes, so that a few rows are enough to have them compiled."""
-    return _set(_COMPILES_ALWAYS)
+    """Use kernels whatever the sizes."""
+    return _set("compiling")
 
 
 def has_compiler() -> bool:
@@ -79,49 +78,39 @@ def has_compiler() -> bool:
 
 
 class Kernel(Generic[P, R]):
-    """A loop over arrays, compiled at its first call.
+    """A loop over arrays that numba, imported only then, compiles at its first call and keeps on disk.
 
     Compiled, it releases the GIL, so that joblib's threads run kernels side by side; it never starts threads
     of its own, because nested thread pools fight for the same cores. Kernels are not bounds-checked. With
     ``NUMBA_DISABLE_JIT=1`` the interpreter runs the same code.
-
-    Attributes
-    ----------
-    function : callable
-        The code, in Python.
-    plain : callable
-        The same without a compiler: that code, or vectorised code.
-    fastmath : set of str
-        Liberties of LLVM with sums; if empty, they are taken in the order of the code.
-    seconds : float
-        Usual time to compile.
     """
 
-    def __init__(
-        self,
-        function: Callable[P, R],
-        fastmath: frozenset[str],
-        seconds: float,
-        is_inline: bool,
-        is_copied: bool,
-        borrows: bool,
-    ) -> None:
+    def __init__(self, function: Callable[P, R], **options: Any) -> None:
         update_wrapper(self, function)
-        self.function, self.fastmath, self.seconds = function, fastmath, seconds
-        self.is_copied, self.borrows = is_copied, borrows
+        self.function, self.options = function, options
         self.plain = function
-        if is_inline:  # what numba looks for
-            self.targetoptions, self.py_func = {"inline": "always"}, function
 
     def __call__(self, *arguments: P.args, **_: P.kwargs) -> R:
         """Run the compiled code, or plain code if whoever calls is plain code."""
-        if _RUNS_PLAINLY.get():
+        if _STATE.get() == "plain":
             return self.plain(*arguments)  # type: ignore[call-arg]
-        return self.compiled(*map(canonical, arguments))  # type: ignore[call-arg]
+        return self.run(*map(canonical, arguments))
+
+    def run(self, *arguments: Any) -> R:
+        """Run the compiled code on arguments that are `canonical` already."""
+        try:
+            return self.compiled(*arguments)  # type: ignore[call-arg]
+        except Exception:  # of numba's cache, before the code runs: kernels themselves raise nothing
+            if not has_compiler():
+                raise
+            from dichotomies._kernels import dispatch
+
+            self.compiled = dispatch.without_cache(self)
+            return self.compiled(*arguments)  # type: ignore[call-arg]
 
     def ready(self, *arguments: Any) -> Callable[[], R]:
         """A call that only runs the compiled code: nothing before that can fail any more."""
-        return partial(self.compiled, *map(canonical, arguments))
+        return partial(self.run, *map(canonical, arguments))
 
     def plainly(self, function: Callable[P, R]) -> Callable[P, R]:
         """Register what does the same in plain numpy, where the interpreter would take long."""
@@ -133,89 +122,45 @@ class Kernel(Generic[P, R]):
         return self._run_plainly if small else self
 
     def _run_plainly(self, *arguments: P.args, **_: P.kwargs) -> R:
-        with _set(_RUNS_PLAINLY), np.errstate(all="ignore"):  # compiled code does not warn either
+        with _set("plain"), np.errstate(all="ignore"):  # compiled code does not warn either
             return self.plain(*arguments)  # type: ignore[call-arg]
 
     @cached_property
     def compiled(self) -> Callable[P, R]:
-        """The dispatcher, which compiles at the first call; numba is imported only now."""
+        """Numba's dispatcher, which compiles at the first call."""
         if not has_compiler():
             return np.errstate(all="ignore")(self.function)  # compiled code does not warn either
         from dichotomies._kernels import dispatch
 
-        return dispatch.dispatcher(self)
+        made: Callable[P, R] = dispatch.dispatcher(self)
+        return made
 
     @cached_property
-    def inner(self) -> Callable[P, R]:
-        """The dispatcher that other kernels call, which compiles faster: Python has no access to it."""
+    def inner(self) -> Any:
+        """The dispatcher that other kernels call: its code is kept as a part of theirs."""
         from dichotomies._kernels import dispatch
 
-        return dispatch.dispatcher(self, is_inner=True)
+        return dispatch.inner(self)
 
 
 @overload
 def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
 @overload
-def kernel(
-    *, seconds: float = 0.0, inline: bool = False, copied: bool = False, borrows: bool = False
-) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
-def kernel(
-    function: Any = None,
-    /,
-    *,
-    seconds: float = 0.0,
-    inline: bool = False,
-    copied: bool = False,
-    borrows: bool = False,
-    fastmath: frozenset[str] = frozenset(),
-) -> Any:
+def kernel(*, inline: bool) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(function: Any = None, /, *, inline: bool = False) -> Any:
     """Make a kernel with strict floating point.
 
-    Parameters
-    ----------
-    seconds : float
-        Usual time to compile.
-    inline : bool
-        Copy the code into the kernels that call it. A part that is called in one place is then compiled with
-        the whole, instead of once by itself and again at every level of calls above it.
-    copied : bool
-        Have LLVM copy the machine code into the kernels that call it, which saves passing many arrays.
-    borrows : bool
-        Count no references to arrays, here and in the kernels that it calls, none of which may make a new
-        array. Counting takes a fifth of the time where views of few elements are taken.
+    If `inline`, numba copies the code into the kernels that call it: a part that is called in one place is
+    compiled once with the whole, instead of by itself and again with every kernel above it.
     """
     if function is None:
-        options = {"inline": inline, "copied": copied, "borrows": borrows, "fastmath": fastmath}
-        return partial(kernel, seconds=seconds, **options)
-    return Kernel(function, fastmath, seconds, inline, copied, borrows)
+        return partial(kernel, inline=inline)
+    return Kernel(function, inline="always" if inline else "never")
 
 
-@overload
-def vector_kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
-@overload
-def vector_kernel(*, seconds: float) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
-def vector_kernel(function: Any = None, /, *, seconds: float = 0.0) -> Any:
+def vector_kernel(function: Callable[P, R], /) -> Kernel[P, R]:
     """Make a kernel whose sums may be taken in any order; see `ANY_ORDER`."""
-    return kernel(function, seconds=seconds, fastmath=ANY_ORDER)  # type: ignore[call-overload]
-
-
-class KernelByType:
-    """Kernels under one name, told apart by the class of their first argument, a named tuple.
-
-    Compiled code holds the one it needs and no other.
-    """
-
-    def __init__(self, kernels: dict[type, Kernel[..., Any]]) -> None:
-        self.kernels = kernels
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Run the kernel for this first argument."""
-        return self.kernels[type(arguments[0])](*arguments)
-
-
-def by_type(kernels: dict[type, Kernel[..., Any]]) -> KernelByType:
-    """Give one name to kernels for different classes of their first argument."""
-    return KernelByType(kernels)
+    return Kernel(function, fastmath=set(ANY_ORDER))
 
 
 def compiled_as(

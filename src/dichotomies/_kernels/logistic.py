@@ -43,13 +43,6 @@ def platt_targets(targets: BoolArray, weights: FloatArray) -> tuple[float, float
     return low, high, mean
 
 
-@platt_targets.plainly
-def _platt_targets(targets: BoolArray, weights: FloatArray) -> tuple[float, float, float]:
-    positive, negative = weights[targets].sum(), weights[~targets].sum()
-    low, high, total = 1.0 / (negative + 2.0), (positive + 1.0) / (positive + 2.0), positive + negative
-    return low, high, 0.5 if total == 0.0 else (negative / total) * low + (positive / total) * high
-
-
 @kernel
 def evaluate(
     features: FloatArray,

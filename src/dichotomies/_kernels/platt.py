@@ -42,20 +42,6 @@ def standardise(values: FloatArray, weights: FloatArray, centred: bool, equal: f
     return mean, spread
 
 
-@standardise.plainly
-def _standardise(values: FloatArray, weights: FloatArray, centred: bool, equal: float) -> tuple[float, float]:
-    total = weights.sum()
-    mean = weights @ values / total if centred and total > 0.0 else 0.0
-    largest = np.abs(values[weights > 0.0]).max(initial=0.0)
-    values -= mean
-    spread = np.sqrt(weights @ (values * values) / total) if total > 0.0 else 0.0
-    if spread <= equal * largest:
-        values[:] = 0.0
-        return mean, 0.0
-    values /= spread
-    return mean, spread
-
-
 @kernel
 def discriminate(values: FloatArray, targets: BoolArray, weights: FloatArray, theta: FloatArray) -> None:
     """Start from the discriminant of two normal distributions, close to the optimum for many scores.
@@ -81,7 +67,7 @@ def plain_seconds(n_rows: int, n_segments: int) -> float:
     return 1e-5 * n_segments + 2e-6 * n_rows
 
 
-@kernel(seconds=5)
+@kernel
 def fit_affine(segments: SegmentArrays, intercept: bool, out: FloatArray) -> None:
     """Write slope and intercept of every segment into `out` (m, 3).
 
@@ -144,16 +130,7 @@ def affine(
     return theta[1], theta[0] - theta[1] * mean
 
 
-@affine.plainly
-def _affine(
-    scores: FloatArray, targets: BoolArray, weights: FloatArray, intercept: bool
-) -> tuple[float, float]:
-    out = np.empty((1, 3))
-    _fit_affine(SegmentArrays(scores, targets, weights, np.array([0, len(scores)])), intercept, out)
-    return out[0, 0], out[0, 1]
-
-
-@kernel(seconds=5)
+@kernel
 def fit_beta(segments: SegmentArrays, out: FloatArray) -> None:
     """Write a, b and c of ``a log p - b log(1 - p) + c`` of every segment into `out` (m, 3)."""
     scores, targets, weights, offsets = segments

@@ -83,7 +83,7 @@ def fill_tables(
                 mass[place], holds[place] = best, held
 
 
-@kernel(seconds=5)
+@kernel
 def last_without(
     tree: Shape, sums: FloatArray, leaves: IntArray, mass: FloatArray, holds: BoolArray, out: FloatArray
 ) -> None:
@@ -126,7 +126,7 @@ def division(
     return 0, 0
 
 
-@kernel(seconds=5)
+@kernel
 def smallest_unions(
     tree: Shape,
     sums: FloatArray,

@@ -4,9 +4,8 @@ import numpy as np
 
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
-from dichotomies._kernels.isotonic import pool_ties
+from dichotomies._kernels.isotonic import Ties
 from dichotomies._kernels.score_maps import Knots
-from dichotomies._kernels.segments import SegmentArrays
 
 
 @kernel
@@ -55,19 +54,22 @@ def push_corner(corners: IntArray, size: int, x: FloatArray, y: FloatArray, poin
 
 
 @kernel
-def fit_venn_abers(segments: SegmentArrays, order: IntArray, knots: Knots) -> None:
+def fit_venn_abers(ties: Ties, knots: Knots) -> None:
     """Write the steps of ``p1 / (1 - p0 + p1)``, segment after segment.
 
     `p1` and `p0` are the values of isotonic regression at a score that has been added as a positive or as a
     negative row. Between two distinct scores, `p1` is that of the score above (1 above all) and `p0` that of
     the score below (0 below all). A segment of n scores has up to ``2 n + 1`` steps.
     """
-    scores, targets, weights, offsets = segments
     knot_offsets, knot_scores, knot_values = knots
     knot_offsets[0] = end = 0
-    for k in range(len(offsets) - 1):
-        rows = slice(offsets[k], offsets[k + 1])
-        distinct, positive, negative = pool_ties(scores, targets, weights, order[rows])
+    for k in range(len(ties.offsets) - 1):
+        begin, stop = ties.offsets[k], ties.offsets[k + 1]
+        distinct, positive, negative = (
+            ties.scores[begin:stop],
+            ties.positive[begin:stop],
+            ties.negative[begin:stop],
+        )
         n = len(distinct)
         if n > 0:
             p1 = isotonic_with_added_positive(positive, negative)

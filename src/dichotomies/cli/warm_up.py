@@ -30,19 +30,20 @@ def warm_up(
         except OSError as error:
             raise SettingsError(f"The folder {cache} cannot be made ({error.strerror}).") from error
         os.environ["NUMBA_CACHE_DIR"] = str(cache)
-    from dichotomies._kernels.cache import folders
+        import numba
+
+        vars(numba.config)["CACHE_DIR"] = str(cache)  # numba may have been imported before
+    from dichotomies._kernels.dispatch import folder
     from dichotomies.estimators import warm_up as warming
 
     for name in learner or ():
         check_name("learner", name, [*warming.LEARNERS])
     found = {}
     for name, compiled in warming.warm_up(learner or list(warming.LEARNERS)):
-        found[name] = {each.kernel: round(each.seconds, 2) for each in compiled}
+        found[name] = compiled
         if not json:
-            took = sum(found[name].values())
-            print(f"{name}: {len(compiled)} kernels compiled in {took:.0f} s")
-    place = str(folders()[0])
+            print(f"{name}: {len(compiled)} kernels compiled")
     if json:
-        print_json({"compiled": found, "folder": place})
+        print_json({"compiled": found, "folder": folder()})
     else:
-        print(f"Kept in {place}.")
+        print(f"Kept in {folder()}.")

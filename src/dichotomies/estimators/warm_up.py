@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
 
-from dichotomies._kernels.compile import compiling_always
-from dichotomies._kernels.dispatch import Compilation, compilations
+from dichotomies._kernels.compile import FEW_ROWS
+from dichotomies._kernels.dispatch import compiled_so_far
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.estimators.classifier import NestedDichotomyClassifier
 from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
@@ -27,25 +27,25 @@ LEARNERS: dict[str, list[Any]] = {
 }
 
 
-def warm_up(learners: list[str]) -> Iterator[tuple[str, list[Compilation]]]:
+def warm_up(learners: list[str]) -> Iterator[tuple[str, list[str]]]:
     """Train and predict with each learner, and with every calibrator; yield the kernels compiled.
 
-    Rows are random, in double precision; large enough for every solver, small enough to take no time.
+    Rows are random, in double precision, and just too many for plain code.
     """
     rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(8), 32)
+    y = np.arange(FEW_ROWS + 1) % 8
     X = rng.random((len(y), 48)) * (rng.random((len(y), 48)) < 0.3)
     for name in learners:
-        with compiling_always(), compilations() as found:
-            for estimator in LEARNERS[name]:
-                for rows in [X] if isinstance(estimator, GaussianNB) else [X, csr_array(X)]:
-                    for internal in ("platt", None):
-                        _use(estimator, internal, rows, y)
-        yield name, found
-    with compiling_always(), compilations() as found:
-        for internal in BINARY.names():
-            _use(GaussianNB(), internal, X, y)
-    yield "calibrators", found
+        before = compiled_so_far()
+        for estimator in LEARNERS[name]:
+            for rows in [X] if isinstance(estimator, GaussianNB) else [X, csr_array(X)]:
+                for internal in ("platt", None):
+                    _use(estimator, internal, rows, y)
+        yield name, sorted(compiled_so_far() - before)
+    before = compiled_so_far()
+    for internal in BINARY.names():
+        _use(GaussianNB(), internal, X, y)
+    yield "calibrators", sorted(compiled_so_far() - before)
 
 
 def _use(estimator: Any, internal: str | None, X: Any, y: Any) -> None:

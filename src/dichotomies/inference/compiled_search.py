@@ -108,5 +108,5 @@ class CompiledSearch:
 def _way(kernel: Any, n_rows: int, n_visits: int) -> Callable[..., None]:
     """Plain code for a few visits, otherwise compiled code, whose arguments are canonical already."""
     small = is_small(n_rows, 1e-4 * n_rows * n_visits, is_answer=True)
-    way: Callable[..., None] = kernel.when(True) if small else kernel.compiled
+    way: Callable[..., None] = kernel.when(True) if small else kernel.run
     return way

@@ -10,6 +10,7 @@ from scipy.special import xlogy
 
 from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.isotonic import pool_ties, pool_violators
+from dichotomies._kernels.segments import SegmentArrays
 from dichotomies.metrics._input import check_choice
 from dichotomies.metrics.binning import EventQuery, binned
 from dichotomies.metrics.facts import RowFacts, ScoredEvents
@@ -159,9 +160,9 @@ def decomposed(
 def _isotonic_groups(events: ScoredEvents) -> tuple[FloatArray, FloatArray]:
     """Return the weights of events that did and did not occur, per block of the isotonic regression."""
     order = np.argsort(events.score, kind="stable")
-    _, positive, negative = pool_ties(events.score, events.happened, events.weight, order)
-    n_steps = pool_violators(positive, negative, np.empty(len(positive), dtype=np.intp))
-    return positive[:n_steps], negative[:n_steps]
+    one = SegmentArrays(events.score, events.happened, events.weight, np.array([0, len(order)]))
+    blocks = pool_violators(pool_ties(one, order))
+    return blocks.positive, blocks.negative
 
 
 def _by_recalibration(

@@ -11,10 +11,8 @@ import numpy as np
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._common.validation import LEAST_WEIGHT, MOST_ROWS, bounded_counts
-from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import FARTHEST
 from dichotomies._kernels.segments import SegmentArrays
-from dichotomies._kernels.sorting import sort_segments
 
 T = TypeVar("T")
 
@@ -107,8 +105,8 @@ class Segments:
     def order(self) -> IntArray:
         """Indices (n,) that sort the rows by score within each segment."""
         order = np.empty(len(self.scores), dtype=np.intp)
-        small = is_small(0, 2e-7 * len(order))  # numpy sorts nearly as fast, whatever the number of rows
-        sort_segments.when(small)(self.scores, self.offsets, order)
+        for begin, end in zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True):
+            np.add(np.argsort(self.scores[begin:end], kind="stable"), begin, out=order[begin:end])
         return order
 
     @cached_property

@@ -273,7 +273,7 @@ def limit_between(bins: Bins, rows: NodeRows, at: Any, node: Any) -> Any:
     return last
 
 
-@kernel(seconds=5)
+@kernel
 def boost_gradient_nodes(
     boosting: GradientBoosting, bins: Bins, sample: Sample, ranges: Ranges, memory: Memory, out: Ensembles
 ) -> None:
@@ -399,7 +399,7 @@ def step_leaves(memory: Memory, penalty: float, unit: float, rate: float, values
             score[rows[i]] += step
 
 
-@kernel(seconds=5)
+@kernel
 def boost_ada_nodes(
     boosting: AdaBoosting, bins: Bins, sample: Sample, ranges: Ranges, memory: Memory, out: Ensembles
 ) -> None:

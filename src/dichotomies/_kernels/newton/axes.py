@@ -148,7 +148,7 @@ def visit(
     return True
 
 
-@vector_kernel(seconds=8)
+@vector_kernel
 def train_along_axes(
     which: IntArray, axes: Axes, nodes: Nodes, objective: Objective, results: Results, out: FloatArray
 ) -> None:

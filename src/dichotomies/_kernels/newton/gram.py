@@ -261,7 +261,7 @@ def centre_rows(rows: Any, is_free: bool, centred: FloatArray, centre: FloatArra
                 centred[i, j] -= centre[j] / n
 
 
-@vector_kernel(seconds=5)
+@vector_kernel
 def train_by_gram(
     which: IntArray, X: Any, nodes: Nodes, objective: Objective, results: Results, weights: Any
 ) -> None:

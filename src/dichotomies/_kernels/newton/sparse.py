@@ -134,7 +134,7 @@ def sparse_gram(X: Any, n_features: int, out: FloatArray) -> None:
             row[columns[place]] = 0.0
 
 
-@vector_kernel(seconds=5)
+@vector_kernel
 def train_sparse_by_gram(
     which: IntArray, rows: Rows, nodes: Nodes, objective: Objective, results: Results, entries: Entries
 ) -> None:
@@ -211,7 +211,7 @@ def sweep_members(  # noqa: C901 - one loop, told once
                 keep_scores(k, grid, member, z[:, lane], nodes, results)
 
 
-@vector_kernel(seconds=6)
+@vector_kernel
 def train_by_sweeps(
     which: IntArray,
     rows: Rows,

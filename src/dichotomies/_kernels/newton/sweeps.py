@@ -12,10 +12,7 @@ import numpy as np
 
 from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import vector_kernel
-from dichotomies._kernels.newton.lanes import add_row, prefetch, prefetch_row, score_row
-
-#: Number of rows by which prefetching is ahead, since the processor cannot guess a random order.
-_AHEAD = 3
+from dichotomies._kernels.newton.lanes import add_row, score_row
 
 _MOST_TRIES = 6
 _MOST_SWEEPS = 30
@@ -77,8 +74,6 @@ def sweep(X: Any, order: Any, slack: float, state: FloatArray, w: Any, progress:
     intercept = w[-1:].reshape(n_lanes)
     progress[:] = 0.0
     for at in range(n):
-        prefetch_row(X, state, order[min(at + _AHEAD, n - 1)])
-        prefetch(X[2], np.uintp(order[min(at + 3 * _AHEAD, n - 1)]))
         i = order[at]
         score_row(X, i, w, z)
         square, y = state[i, 0] + slack, state[i, 1]

@@ -58,7 +58,7 @@ def comes_first(item: int, other: int) -> bool:
     return item >= 0 or (other < 0 and item > other)
 
 
-@kernel(copied=True)
+@kernel
 def sift_down(
     ranks: FloatArray, numbers: IntArray, items: IntArray, size: int, rank: float, number: int
 ) -> None:
@@ -79,7 +79,7 @@ def sift_down(
     ranks[place], numbers[place] = rank, number
 
 
-@kernel(copied=True)
+@kernel
 def sift_up(
     ranks: FloatArray, numbers: IntArray, items: IntArray, size: int, rank: float, number: int
 ) -> None:
@@ -95,7 +95,7 @@ def sift_up(
     ranks[place], numbers[place] = rank, number
 
 
-@kernel(seconds=6)
+@kernel
 def best_first(
     rows: Any,
     tree: SearchedTree,

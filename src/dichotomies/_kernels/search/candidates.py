@@ -20,7 +20,7 @@ def pooled(log_proba: FloatArray, geometric: bool) -> float:
     return float(most + np.log(total / len(log_proba)))
 
 
-@kernel(seconds=2)
+@kernel
 def find_candidates(
     found: IntArray,
     log_proba: FloatArray,

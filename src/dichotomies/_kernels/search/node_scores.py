@@ -10,7 +10,6 @@ from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import compiled_as
 from dichotomies._kernels.elementary import dot
 from dichotomies._kernels.naive_bayes.gaussian import Quadratic, row_of, score_one
-from dichotomies._kernels.newton.lanes import prefetch
 
 
 class SparseNodes(NamedTuple):
@@ -112,7 +111,6 @@ def _score_sparse(
     for at in range(start, stop if inner[1] else start):
         after = first[at] + one
         middle = after + n_left[after + after - one]
-        prefetch(n_left, middle + middle)
         x[m], first[m], last[m] = x[at], middle, last[at]
         m += np.uint64(middle < last[m])
     begin[2 * visit + 3] = m

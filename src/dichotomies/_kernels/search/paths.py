@@ -25,7 +25,7 @@ class Paths(NamedTuple):
     offsets: IntArray
 
 
-@kernel(seconds=4)
+@kernel
 def along_paths(
     rows: Any,
     tree: SearchedTree,

@@ -6,14 +6,13 @@ import numpy as np
 
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
-from dichotomies._kernels.newton.lanes import prefetch
 from dichotomies._kernels.score_maps import AFFINE
 from dichotomies._kernels.search.best_first import Heap, Ranking, sift_down, sift_up
 from dichotomies._kernels.search.node_scores import Room
 from dichotomies._kernels.search.visits import Reached, SearchedTree, log_likelier, mapped
 
 
-@kernel(seconds=6)
+@kernel
 def best_first_sparse(  # noqa: C901 - one loop, see below
     rows: Any,
     tree: SearchedTree,
@@ -78,7 +77,6 @@ def best_first_sparse(  # noqa: C901 - one loop, see below
             for at in range(start, stop if right[k] >= 0 else start):
                 after = first[at] + one
                 middle = after + n_left[after + after - one]
-                prefetch(n_left, middle + middle)
                 x[m], first[m], last[m] = x[at], middle, last[at]
                 m += np.uint64(middle < last[m])
             begin[2 * visit + 3] = m

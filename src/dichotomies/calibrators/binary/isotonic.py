@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.isotonic import fit_isotonic
-from dichotomies._kernels.score_maps import LINEAR, Knots
+from dichotomies._kernels.score_maps import LINEAR
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.rows.segments import Segments
@@ -35,7 +34,4 @@ class IsotonicCalibration(BinaryCalibrator):
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
-        knots = Knots.empty(len(segments), len(segments.scores))
-        small = is_small(segments.longest, 4e-6 * len(segments.scores) + 1e-4 * len(segments))
-        fit_isotonic.when(small)(segments.arrays, segments.order, knots)
-        return ScoreMaps.knots(LINEAR, knots, "isotonic")
+        return ScoreMaps.knots(LINEAR, fit_isotonic(segments.arrays, segments.order), "isotonic")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.score_maps import CUBIC, Knots
-from dichotomies._kernels.smooth_isotonic import fit_smooth_isotonic
+from dichotomies._kernels.isotonic import fit_smooth_isotonic
+from dichotomies._kernels.score_maps import CUBIC
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.rows.segments import Segments
@@ -40,7 +39,4 @@ class SmoothIsotonic(BinaryCalibrator):
 
     def fit_segments(self, segments: Segments) -> ScoreMaps:
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
-        knots = Knots.empty(len(segments), 2 * len(segments.scores))
-        small = is_small(0, 5e-7 * len(segments.scores))  # milliseconds, whatever the number of rows
-        fit_smooth_isotonic.when(small)(segments.arrays, segments.order, knots)
-        return ScoreMaps.knots(CUBIC, knots, "smooth-isotonic")
+        return ScoreMaps.knots(CUBIC, fit_smooth_isotonic(segments.arrays, segments.order), "smooth-isotonic")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dichotomies._kernels.compile import is_small
+from dichotomies._kernels.isotonic import pool_ties
 from dichotomies._kernels.score_maps import STEPS, Knots
 from dichotomies._kernels.venn_abers import fit_venn_abers
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
@@ -35,5 +36,5 @@ class VennAbers(BinaryCalibrator):
         """Calibrate many nodes at once; see `BinaryCalibrator`."""
         knots = Knots.empty(len(segments), 2 * len(segments.scores) + len(segments))
         small = is_small(segments.longest, 2e-5 * len(segments.scores) + 1e-4 * len(segments))
-        fit_venn_abers.when(small)(segments.arrays, segments.order, knots)
+        fit_venn_abers.when(small)(pool_ties(segments.arrays, segments.order), knots)
         return ScoreMaps.knots(STEPS, knots, "venn-abers")
