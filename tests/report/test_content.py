@@ -157,7 +157,7 @@ def test_weights_are_counts(digits_clf):
 def test_facts_name_the_model(digits_report, digits_clf):
     facts = dict(digits_report.content["facts"])
     assert facts["Classes"] == "10"
-    assert facts["Estimator at each node"].startswith("LogisticRegression(")
+    assert facts["Estimator"].startswith("LogisticRegression(")
     chosen = digits_clf[0].calibration_
     assert facts["Internal calibration"] == chosen.internal
     assert facts["External calibration"] == chosen.external

@@ -102,10 +102,16 @@ def _plus(total: Any, more: Any) -> Any:
 
 def tree_classifier(clf: Any, X: Matrix) -> tuple[Any, Matrix]:
     """Return the nested dichotomy, which may be the last step of a pipeline, and its validated input."""
+    clf, X = last_step(clf, X)
+    return clf, clf.validated_rows(X)
+
+
+def last_step(clf: Any, X: Matrix) -> tuple[Any, Matrix]:
+    """Return the nested dichotomy, which may be the last step of a pipeline, and its input."""
     fitted_dichotomy(clf)  # before any row is transformed
     while isinstance(clf, Pipeline):
         clf, X = clf[-1], clf[:-1].transform(X) if len(clf) > 1 else X
-    return clf, clf.validated_rows(X)
+    return clf, X
 
 
 def fitted_dichotomy(clf: Any) -> Any:

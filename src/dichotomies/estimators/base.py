@@ -251,6 +251,11 @@ class DichotomyEstimator(
         return self.model_.tree
 
     @property
+    def tree_source(self) -> Any:
+        """The structure by which trees are grown, for the report."""
+        return self.structure
+
+    @property
     def external_calibrator_(self) -> MulticlassCalibrator | None:
         """The fitted external calibrator; None without one."""
         check_is_fitted(self)

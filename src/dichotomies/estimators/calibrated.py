@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from dichotomies._common.validation import plain_labels, row_weights
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator, calibration_rows
 from dichotomies.calibrators.multiclass._calibration_rows import normalised
 from dichotomies.calibrators.multiclass._class_tree import class_tree
-from dichotomies.calibrators.multiclass.auto import with_tree
+from dichotomies.calibrators.multiclass.auto import AutoCalibration, with_tree
 from dichotomies.calibrators.multiclass.base import checked_log_proba
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.inference.conformal import ConformalRows
@@ -34,8 +34,12 @@ from dichotomies.persistence import Estimator, savable, save
 from dichotomies.persistence.checks import Array, Optional, Part, Such
 from dichotomies.rows.folds import fold_of_rows
 from dichotomies.structures.base import resolve as structure_of
+from dichotomies.training.external import Calibration, name_of
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
+
+if TYPE_CHECKING:
+    from dichotomies.report import Report
 
 
 @savable(
@@ -173,6 +177,64 @@ class CalibratedClassifier(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, 
         tree = ClassTree(self.classes_[shape.leaf_order], shape.split_depth, self.classes_)
         self.model_ = FittedForest(Forest.of([tree]), GivenProbabilities(tree), external=self.calibrator_)
         return self
+
+    @property
+    def tree_source(self) -> str:
+        """Origin of the tree, for the report."""
+        return "grown from the classifier's probabilities" if self.tree is None else "given"
+
+    @property
+    def base_estimator(self) -> Any:
+        """The classifier that is calibrated."""
+        return self.fitted_estimator
+
+    @property
+    def learner_(self) -> str:
+        """Description of the training."""
+        return "one model of all classes, " + ("cross-fitted" if hasattr(self, "estimator_") else "as given")
+
+    @property
+    def external_calibrator_(self) -> MulticlassCalibrator:
+        """The fitted calibrator, by the name that nested dichotomies give it."""
+        return self.calibrator_
+
+    @property
+    def calibration_(self) -> Calibration:
+        """Name of the calibrator, and the comparison by which "auto" has chosen it."""
+        if not isinstance(self.calibrator_, AutoCalibration):
+            return Calibration(external=name_of(self.calibrator_))
+        nll = {("none", name): nll for name, nll in self.calibrator_.nll_.items()}
+        return Calibration("none", self.calibrator_.chosen_, nll, int(self.class_count_.sum()))
+
+    def report(
+        self,
+        X: Matrix,
+        y: npt.ArrayLike,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        examples: Sequence[object] | None = None,
+    ) -> Report:
+        """Report on how far the probabilities can be trusted on these rows, as one HTML page.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+            Rows that neither the classifier nor its calibrator has seen.
+        y : array of shape (n_rows,)
+            Their labels.
+        sample_weight : array of shape (n_rows,), optional
+            Weights: 2 counts as the row twice.
+        examples : sequence of length n_rows, optional
+            Names of the rows on the page, or texts.
+
+        Returns
+        -------
+        Report
+            Shows itself in a notebook; ``save(path)`` writes the page.
+        """
+        from dichotomies.report import make  # takes long to import
+
+        return make(self, X, y, sample_weight=sample_weight, examples=examples)
 
     def _given_tree(self) -> ClassTree:
         """Return the tree that the user has given, over the classes."""

@@ -18,7 +18,7 @@ from dichotomies.diagnostics import (
     depth_cuts,
     ledger,
 )
-from dichotomies.diagnostics.evaluated_model import tree_classifier
+from dichotomies.diagnostics.evaluated_model import last_step
 from dichotomies.diagnostics.reliability import of_evaluation
 from dichotomies.metrics import Evaluation, RowFacts, evaluate
 from dichotomies.metrics.binning import sums_by_index
@@ -41,7 +41,7 @@ class Answers:
 
 def measure_answers(clf: Any, X: Matrix, y: LabelArray, weight: FloatArray) -> list[Answers]:
     """Answer by confidence and, if sets are calibrated, by coverage."""
-    clf, X = tree_classifier(clf, X)
+    clf, X = last_step(clf, X)
     found = []
     for confidence in _CONFIDENCES:
         nodes = clf.predict_node(X, confidence)

@@ -38,10 +38,10 @@ def model_facts(measured: Measurements) -> list[tuple[str, str]]:
         ("Features", f"{clf.n_features_in_:,}"),
         (
             "Tree",
-            f"{_text(clf.structure)}; {tree.mean_depth:.1f} decisions on average, {tree.max_depth} at most",
+            f"{_text(clf.tree_source)}; {tree.mean_depth:.1f} decisions on average, {tree.max_depth} at most",
         ),
         *_pool(clf),
-        ("Estimator at each node", _text(clf.base_estimator)),
+        ("Estimator", _text(clf.base_estimator)),
         ("Training", clf.learner_),
         ("Internal calibration", clf.calibration_.internal),
         ("External calibration", _external(clf)),
