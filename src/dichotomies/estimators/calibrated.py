@@ -79,9 +79,9 @@ class CalibratedClassifier(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, 
         several by cross-validation, nested calibration among them.
     cv : int or splitter, default=5
         Folds for a classifier that is not fitted; the rows of each class are dealt to them in turn.
-    tree : ClassTree, nested lists of labels, or "hierarchy", default=None
+    tree : ClassTree, nested lists of labels, "hierarchy" or a Hierarchy, default=None
         A tree over the classes, for nested calibration and for answers; "hierarchy" reads it from labels such
-        as "animal/bird/owl". None: grown from the probabilities of the calibration rows.
+        as "animal;bird;owl". None: grown from the probabilities of the calibration rows.
     n_jobs : int, default=None
         Number of threads for answers.
 

@@ -134,9 +134,9 @@ class _Rows:
     @cached_property
     def _longest_slope(self) -> float:
         """Slope that makes scores log-odds of ordinary size."""
-        return (
-            _USUAL_LOG_ODDS / max(float(np.median(np.abs(self.scores))), 1e-300) if len(self.scores) else 1.0
-        )
+        total = float(self.segments.counts.sum())
+        mean = float(self.segments.counts @ np.abs(self.scores)) / total if total else 0.0
+        return _USUAL_LOG_ODDS / max(mean, 1e-300) if mean else 1.0
 
     @cached_property
     def _targets(self) -> FloatArray:

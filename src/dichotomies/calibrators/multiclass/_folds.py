@@ -18,7 +18,7 @@ def balanced_folds(rows: CalibrationRows, n_folds: int) -> IntArray:
     counted = rows.weight > 0
     n_classes = rows.shape[1]
     raw_sum = rows.raw.sum(axis=1, dtype=np.float64, where=np.isfinite(rows.raw))
-    digits = (rows.own * 7919.0 + (raw_sum - n_classes * rows.shift) * 104.729) % 1.0
+    digits = ((rows.own * 7919.0 + (raw_sum - n_classes * rows.shift) * 104.729) % 1.0).round(6)
     class_size, class_fit = rows.class_weight[rows.codes], rows.own_sums[rows.codes]
     keys = np.column_stack([class_size.round(6), class_fit.round(6), rows.codes, digits])
     fold = np.zeros(len(keys), dtype=np.intp)

@@ -79,6 +79,8 @@ class AutoCalibration(MulticlassCalibrator):
     'vector-odds'
     """
 
+    block_bytes = 2**22  # as nested calibration needs
+
     def __init__(
         self, *, candidates: Sequence[str] = CANDIDATES, cv: int = 3, tree: ClassTree | None = None
     ) -> None:

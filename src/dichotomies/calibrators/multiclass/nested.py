@@ -175,7 +175,7 @@ class VectorNestedCalibration(MulticlassCalibrator):
     True
     """
 
-    block_bytes = _BLOCK_BYTES  # many, for levels of the tree at a time
+    block_bytes = _BLOCK_BYTES
 
     def __init__(self, *, tree: ClassTree | None = None) -> None:
         self.tree = tree
