@@ -122,10 +122,8 @@ def test_settings_are_read_as_numbers_truths_and_texts():
         ("nowhere.toml", "no file nowhere.toml"),
         ("a: trees=0", "There must be one tree or more, got trees=0."),
         ("a: trees=many", "'trees' must be a whole number, got 'many'"),
-        ("a: trees=2 bootstrap=3", "'bootstrap' must be true or false, got 3"),
         ("a: trees=2 pooling=3", "'pooling' must be a name, got 3"),
         ("a: trees=2 pooling=geometrc", "no pooling 'geometrc'; choose from geometric, arithmetic. Did you"),
-        ("a: trees=2 member_calibration=vectr", "no member calibration 'vectr'"),
     ],
 )
 def test_configurations_that_are_not_understood_are_said_to_be_so(config, said, digit_files):

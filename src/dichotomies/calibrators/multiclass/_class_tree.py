@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dichotomies._common.typing import FloatArray
-from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows, row_blocks
+from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows, normalise, row_blocks
 from dichotomies.tree import ClassTree
 from dichotomies.tree.dendrogram import cut_from, dendrogram
 
@@ -51,8 +51,7 @@ def _mean_probabilities(rows: CalibrationRows, scale: float) -> FloatArray:
     sums, total = np.zeros((n_classes, n_classes)), np.zeros(n_classes)
     of_label = rows.weight * (rows.class_weight / (rows.class_weight + _MANY_ROWS))[rows.codes]
     for part in row_blocks(*rows.shape, n_bytes=_BLOCK_BYTES):
-        p = np.exp(scale * rows.block(part))
-        p /= p.sum(axis=1, keepdims=True)
+        p = np.exp(normalise(scale * rows.block(part)))
         share = np.where(p >= _LEAST_SHARE, rows.weight[part, None] * p, 0.0)
         share[np.arange(len(p)), rows.codes[part]] += of_label[part]
         sums += csr_array(share.T) @ p

@@ -52,7 +52,7 @@ class AutoCalibration(MulticlassCalibrator):
     candidates : sequence of str
         Names of multiclass calibrators, the simplest first; "none" leaves the probabilities unchanged. By
         default "none", "temperature", "vector", "vector-odds", "nested" and "vector-nested".
-    cv : int, default=3
+    cv : int, default=5
         Number of folds.
     tree : ClassTree, default=None
         For "nested" and "vector-nested": see `NestedCalibration`.
@@ -82,7 +82,7 @@ class AutoCalibration(MulticlassCalibrator):
     block_bytes = 2**22  # as nested calibration needs
 
     def __init__(
-        self, *, candidates: Sequence[str] = CANDIDATES, cv: int = 3, tree: ClassTree | None = None
+        self, *, candidates: Sequence[str] = CANDIDATES, cv: int = 5, tree: ClassTree | None = None
     ) -> None:
         self.candidates = candidates
         self.cv = cv
