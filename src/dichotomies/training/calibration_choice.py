@@ -40,7 +40,9 @@ _MOST_PAIRS, _FEWEST_ROWS = 2**19, 2_000
 #: NLL that calibration outside must save there.
 _MANY_CLASSES, _WORTH_SEARCHING = 1_000, 0.01
 #: Candidates outside, the simplest first; scales of a tree's log-odds leave nothing to temperature scaling.
-_OUTSIDE, _OUTSIDE_MANY = (NONE, "vector-odds", "nested", "vector-nested"), (NONE, "vector")
+_OUTSIDE, _OUTSIDE_MANY = (NONE, "vector-odds"), (NONE, "vector")
+#: Candidates that are compared with the best pair alone, and the fewest classes that they are tried on.
+_NESTED, _FEWEST_CLASSES = ("nested", "vector-nested"), 50
 #: Mean number of rows of a class below which calibrators that fit every node by itself are not candidates:
 #: most nodes have few rows.
 _FEW_ROWS_OF_NODES = 2.5
@@ -112,6 +114,10 @@ def choose(plan: Plan, forest: Forest, rows: Rows, crossed: Sequence[CrossFit], 
         for external in filter(None, outside.values()):
             comparison.calibrate(name, external)
     best = comparison.best(outside)
+    if _may_be_nested(plan, rows):
+        nested = {name: MULTICLASS.create(name) for name in _NESTED}
+        best = comparison.better(best, list(nested.values()))
+        outside |= nested
     note = ""
     if len(forest.trees) == 1 and rows.n_classes > _MANY_CLASSES:
         searchable = comparison.best([NONE]) if NONE in outside else best
@@ -245,6 +251,13 @@ class _Comparison:
             kept = [pair for pair in kept if pair in before] or kept
         return best_of({pair: best[pair] for pair in self._preferred_first(kept)}, self._weight)
 
+    def better(self, pair: tuple[str, str], calibrators: Iterable[MulticlassCalibrator]) -> tuple[str, str]:
+        """The pair, or another calibrator outside in its place that is clearly better."""
+        for each in calibrators:
+            self.calibrate(pair[0], each)
+        pairs = [pair, *((pair[0], name_of(each)) for each in calibrators)]
+        return best_of({each: self._charged(self._found[each]) for each in pairs}, self._weight)
+
     def is_worth_searching(self, searchable: tuple[str, str], best: tuple[str, str]) -> bool:
         """Return True if the first pair has nearly the NLL of the other."""
         losses = (self._mean(self._charged(self._found[pair])) for pair in (searchable, best))
@@ -293,6 +306,14 @@ class _Comparison:
 
     def _mean(self, loss: FloatArray) -> float:
         return float(self._weight @ loss) / max(float(self._weight.sum()), np.finfo(float).tiny)
+
+
+def _may_be_nested(plan: Plan, rows: Rows) -> bool:
+    """Return True if calibration outside is open, and there are many classes with enough rows."""
+    external = plan.external_calibration
+    is_open = isinstance(external, AutoCalibration) and external.candidates == CANDIDATES
+    few = len(rows) < _FEW_ROWS * rows.n_classes
+    return is_open and not few and _FEWEST_CLASSES <= rows.n_classes <= _MANY_CLASSES
 
 
 def _candidates(

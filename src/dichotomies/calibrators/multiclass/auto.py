@@ -20,6 +20,8 @@ from dichotomies.tree import ClassTree
 CANDIDATES = ("none", "temperature", "vector", "vector-odds", "nested", "vector-nested")
 #: Share of the best NLL that a simpler candidate may cost.
 _NEARLY = 0.005
+#: Rows times classes up to which candidates are refitted in full without each fold.
+_REFITTED_IN_FULL = 2**21
 
 
 @savable("no-calibration", Estimator())
@@ -99,7 +101,11 @@ class AutoCalibration(MulticlassCalibrator):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 fitted = {name: self._create(name).fit_on(rows) for name in self.candidates}
-                losses = {name: each.held_out_on(rows, fold).loss for name, each in fitted.items()}
+                in_full = rows.raw.size <= _REFITTED_IN_FULL
+                held_out = {
+                    name: each.held_out_on(rows, fold, in_full=in_full) for name, each in fitted.items()
+                }
+                losses = {name: each.loss for name, each in held_out.items()}
             self.nll_ = {name: float(rows.weight @ loss) / rows.total_weight for name, loss in losses.items()}
             self.chosen_ = simplest_of(losses, rows.weight, _NEARLY)
         self.calibrator_ = fitted.get(self.chosen_) or self._create(self.chosen_).fit_on(rows)

@@ -207,22 +207,32 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         """Fit to validated `rows`, and judge them by each `fold`; see `fit_held_out`."""
         return self.fit_on(rows).held_out_on(rows, fold)
 
-    def held_out_on(self, rows: CalibrationRows, fold: IntArray) -> HeldOut:
+    def held_out_on(self, rows: CalibrationRows, fold: IntArray, *, in_full: bool = False) -> HeldOut:
         """Judge the `rows` that the calibrator was fitted to, each by a refit without its `fold`."""
         found = HeldOut.empty(len(fold))
-        for own, log_proba in self.refits(rows, fold):
+        for own, log_proba in self._refits_in_full(rows, fold) if in_full else self.refits(rows, fold):
             found.put(own, log_proba, rows.codes[own])
         return found
 
-    def out_of_fold(self, rows: CalibrationRows, fold: IntArray) -> npt.NDArray[np.float32]:
+    def out_of_fold(
+        self, rows: CalibrationRows, fold: IntArray, *, in_full: bool = False
+    ) -> npt.NDArray[np.float32]:
         """Return log-probabilities (n_rows, n_classes) of the rows, each by a refit without its `fold`."""
         found = np.empty(rows.shape, np.float32)
-        for own, log_proba in self.refits(rows, fold):
+        for own, log_proba in self._refits_in_full(rows, fold) if in_full else self.refits(rows, fold):
             found[own] = log_proba
         return found
 
     def refits(self, rows: CalibrationRows, fold: IntArray) -> Iterator[tuple[BoolArray, FloatArray]]:
-        """Refit without each `fold`; yield its rows, and their log-probabilities by the refit."""
+        """Refit without each `fold`; yield its rows, and their log-probabilities by the refit.
+
+        Subclasses may start from the fit to all rows, which remembers a little of the fold.
+        """
+        return self._refits_in_full(rows, fold)
+
+    def _refits_in_full(
+        self, rows: CalibrationRows, fold: IntArray
+    ) -> Iterator[tuple[BoolArray, FloatArray]]:
         for f in np.unique(fold):
             own, others = fold == f, rows.take(fold != f)
             copy: MulticlassCalibrator = clone(self)

@@ -29,7 +29,8 @@ _WIDTHS = Widths(0.3, 0.1, Hyperprior(expected=(0.03, 0.1), largest=(3.0, 3.0)))
 #: Rows that are imagined to be no noise, so that a few rows do not suggest any.
 _ORDINARY_ROWS = 20
 _BLOCK_BYTES = 2**22
-_FOLDS = 5
+#: Folds of vector scaling, and rows times classes up to which it is refitted in full without each.
+_FOLDS, _REFITTED_IN_FULL = 5, 2**19
 
 
 @declares(tree_=Part(ClassTree, "n_classes"), slope_=Array("float", (1, "n_classes", -1)))
@@ -185,7 +186,7 @@ class VectorNestedCalibration(MulticlassCalibrator):
         self.vector_ = VectorScaling()
         self.vector_.fit_on(rows)
         fold = balanced_folds(rows, _FOLDS)
-        scaled = self.vector_.out_of_fold(rows, fold)
+        scaled = self.vector_.out_of_fold(rows, fold, in_full=rows.raw.size <= _REFITTED_IN_FULL)
         self.nested_ = NestedCalibration(tree=self.tree)
         self.nested_.fit_on(CalibrationRows.read(scaled, rows.codes, rows.weight))
         self.n_iter_, self.converged_ = self.vector_.n_iter_, self.vector_.converged_

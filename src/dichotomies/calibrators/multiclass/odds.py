@@ -10,13 +10,11 @@ from dichotomies.calibrators.multiclass._bend import Bend, best_bend
 from dichotomies.calibrators.multiclass._calibration_rows import LOWEST, normalise, row_blocks
 from dichotomies.calibrators.multiclass._likelihood import Likelihood
 from dichotomies.calibrators.multiclass._noise import best_noise, mix
-from dichotomies.calibrators.multiclass.base import MULTICLASS, MulticlassCalibrator
+from dichotomies.calibrators.multiclass.base import MULTICLASS
 from dichotomies.calibrators.multiclass.vector import VectorScaling
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dichotomies._common.typing import BoolArray, FloatArray, IntArray
+    from dichotomies._common.typing import FloatArray
     from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows
     from dichotomies.calibrators.multiclass._scaling import ScalingObjective
 
@@ -64,7 +62,7 @@ class OddsScaling(VectorScaling):
     Examples
     --------
     >>> import numpy as np
-    >>> from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
+    >>> from dichotomies.calibrators.multiclass import MULTICLASS
     >>> rng = np.random.default_rng(0)
     >>> log_proba = np.log(rng.dirichlet([1, 1, 1], size=500))
     >>> y = [rng.choice(3, p=p) for p in np.exp(log_proba)]
@@ -119,9 +117,10 @@ class OddsScaling(VectorScaling):
         objective.likelihood = likelihood.reweighted(weight * best.trust)
         return stretch
 
-    def refits(self, rows: CalibrationRows, fold: IntArray) -> Iterator[tuple[BoolArray, FloatArray]]:
-        """Refit in full: bend, noise and trust of all rows would make those of a fold look better."""
-        return MulticlassCalibrator.refits(self, rows, fold)
+    def _weight(self, likelihood: Likelihood) -> FloatArray:
+        weight: FloatArray = likelihood.rows.weight
+        own = likelihood.own_log_proba(self.scale_, self.bias_)
+        return weight * best_noise(own, weight, self.n_classes_).trust
 
     def _inputs(self, rows: CalibrationRows) -> CalibrationRows:
         return rows.as_log_odds()
@@ -156,6 +155,9 @@ class OddsScaling(VectorScaling):
     def lowest(self) -> float:
         """Lowest log-probability of rows like those fitted to; none in files of earlier versions."""
         return float(getattr(self, "lowest_", -np.inf))
+
+    def _finished(self, log_proba: FloatArray) -> FloatArray:
+        return mix(self.bend.apply(log_proba), self.noise)
 
 
 def _lowest(rows: CalibrationRows) -> float:

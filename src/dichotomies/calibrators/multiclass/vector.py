@@ -180,14 +180,24 @@ class VectorScaling(_VectorModel):
     def refits(self, rows: CalibrationRows, fold: IntArray) -> Iterator[tuple[BoolArray, FloatArray]]:
         """Refit without each `fold` under the prior of this fit, a few steps from it."""
         likelihood = Likelihood(self._inputs(rows), self.n_jobs)
+        weighed = likelihood.reweighted(self._weight(likelihood))
         start = np.concatenate([[self.common_scale_], self.scale_ - self.common_scale_, self.bias_])
         for f in np.unique(fold):
-            own, others = likelihood.take(fold == f), _all_free(likelihood.take(fold != f))
+            own, others = likelihood.take(fold == f), _all_free(weighed.take(fold != f))
             others.prior = Spread(*self.spread_).precision(unit=self.unit_)
             x = start
             if not (fold == f).all():
                 x = others.minimum(start, tol=self.tol, max_iter=_REFIT_STEPS).x
-            yield fold == f, own.log_proba(*others.scale_and_bias(x))
+            yield fold == f, self._finished(own.log_proba(*others.scale_and_bias(x)))
+
+    def _weight(self, likelihood: Likelihood) -> FloatArray:
+        """Return the weights that the rows have in the fit."""
+        weight: FloatArray = likelihood.rows.weight
+        return weight
+
+    def _finished(self, log_proba: FloatArray) -> FloatArray:
+        """Return what becomes of normalised log-probabilities after scaling."""
+        return log_proba
 
 
 def _all_free(likelihood: Likelihood) -> ScalingObjective:
