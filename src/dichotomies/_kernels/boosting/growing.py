@@ -119,19 +119,31 @@ def grow_tree(rows: NodeRows, growth: Growth, number: int, tree: Tree) -> int:
         tree.free[i + 1] = n_slots - 1 - i
     tree.free[0] = n_slots - 1  # the last one is the root's
     nodes[0]["slot"] = 0
-    find_splits(rows, growth, number, n_active, tree, 0, 0, 0)
-    n_splits, max_leaves = 0, min(growth.max_leaves, rows.n_rows)
-    while n_splits + 1 < max_leaves:
+    n_splits, max_leaves, parent, small, own = 0, min(growth.max_leaves, rows.n_rows), 0, 0, 0
+    while True:
+        if small >= 0:
+            find_splits(rows, growth, number, n_active, tree, parent, small, own)
+        if small > 0:
+            keep_histograms(tree, parent, small, own, growth.max_depth)
         parent, left = most_promising(nodes, 2 * n_splits + 1), 2 * n_splits + 1
-        if parent < 0:
-            break
+        if parent < 0 or n_splits + 1 >= max_leaves:
+            return n_splits
         add_children(rows, tree, parent, left, n_splits)
-        n_splits += 1
+        n_splits, small = n_splits + 1, -1
         if nodes[left]["depth"] < growth.max_depth and n_splits + 1 < max_leaves:
-            search_children(rows, growth, number, n_active, tree, parent)
-        elif nodes[parent]["slot"] >= 0:
+            nodes[left]["is_open"] = may_split(growth, nodes[left])
+            nodes[left + 1]["is_open"] = may_split(growth, nodes[left + 1])
+            if nodes[left]["is_open"] or nodes[left + 1]["is_open"]:
+                small = left if n_rows_of(nodes[left]) <= n_rows_of(nodes[left + 1]) else left + 1
+                own = tree.free[tree.free[0]]
+                tree.free[0] -= 1
+        if small < 0 and nodes[parent]["slot"] >= 0:
             release(tree.free, nodes[parent]["slot"])
-    return n_splits
+
+
+@kernel(inline=True)
+def n_rows_of(node: Any) -> Any:
+    return node["end"] - node["begin"]
 
 
 @kernel(inline=True)
@@ -259,24 +271,11 @@ def partition(
 
 
 @kernel(inline=True)
-def search_children(
-    rows: NodeRows, growth: Growth, number: int, n_active: int, tree: Tree, parent: int
-) -> None:
-    """Find the splits of both children of a node; histograms are kept where grandchildren may be split."""
+def keep_histograms(tree: Tree, parent: int, small: int, own: int, max_depth: int) -> None:
+    """Keep the histograms of a node's children where grandchildren may be split; release the others."""
     nodes, left = tree.nodes, tree.nodes[parent]["child"]
-    right, of_parent = left + 1, nodes[parent]["slot"]
-    nodes[left]["is_open"] = may_split(growth, nodes[left])
-    nodes[right]["is_open"] = may_split(growth, nodes[right])
-    if not (nodes[left]["is_open"] or nodes[right]["is_open"]):
-        release(tree.free, of_parent)
-        return
-    n_left, n_right = nodes[left]["end"] - nodes[left]["begin"], nodes[right]["end"] - nodes[right]["begin"]
-    small, large = (left, right) if n_left <= n_right else (right, left)
-    own = tree.free[tree.free[0]]
-    tree.free[0] -= 1
-    find_splits(rows, growth, number, n_active, tree, parent, small, own)
-    is_last = nodes[left]["depth"] + 1 == growth.max_depth
-    for child, slot in ((small, own), (large, of_parent)):
+    is_last = nodes[left]["depth"] + 1 == max_depth
+    for child, slot in ((small, own), (2 * left + 1 - small, nodes[parent]["slot"])):
         if is_last or nodes[child]["feature"] < 0:
             release(tree.free, slot)
         else:
@@ -301,22 +300,21 @@ def find_splits(
     for j in range(n_active):
         at = (at + step) % n_active
         tried[j] = tree.active[at]
-    of_small, of_large = tree.histograms[own], tree.histograms[nodes[parent]["slot"]]
-    sum_histograms(rows, growth, nodes[small], tree, tried[:n_active], of_small)
+    histograms, slot = tree.histograms, nodes[parent]["slot"]
+    sum_histograms(rows, growth, nodes[small], tree, tried[:n_active], histograms[own])
     n_tried = max(1, int(np.ceil(growth.split_features * n_active)))
-    is_root = small == parent
-    large = nodes[small] if is_root else nodes[2 * nodes[parent]["child"] + 1 - small]
+    large = 2 * nodes[parent]["child"] + 1 - small
     for j in range(n_active):
         f = tried[j]
-        if nodes[small]["is_open"] and j < n_tried:
-            try_feature(growth, features[f], nodes[small], f, of_small, tree.scan)
-        if is_root:
-            continue
-        for channel in range(len(of_small)):
-            for b in range(features[f]["begin"], features[f]["end"]):
-                of_large[channel, b] -= of_small[channel, b]
-        if large["is_open"] and j < n_tried:
-            try_feature(growth, features[f], large, f, of_large, tree.scan)
+        for child, of_child in ((small, own), (large, slot)):
+            if child == large:
+                for channel in range(histograms.shape[1]):
+                    for b in range(features[f]["begin"], features[f]["end"]):
+                        histograms[slot, channel, b] -= histograms[own, channel, b]
+            if nodes[child]["is_open"] and j < n_tried:
+                try_feature(growth, features[f], nodes[child], f, histograms[of_child], tree.scan)
+            if small == parent:
+                break
 
 
 @kernel(inline=True)

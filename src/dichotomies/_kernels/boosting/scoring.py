@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.boosting.boosting import CATEGORICAL, MISSING_LEFT
-from dichotomies._kernels.boosting.encoding import Codes, Encoder, encode
+from dichotomies._kernels.boosting.encoding import Codes, Encoder
 from dichotomies._kernels.compile import kernel
 
 #: Rows that go through the trees together; fewer are rounded up to what a vectorised loop takes at a time.
@@ -114,36 +114,38 @@ def in_units(
 
 
 @kernel
-def sum_trees(X: FloatArray, forest: Forest, out: FloatArray) -> None:
+def sum_trees(
+    codes: Any,
+    splits: Splits,
+    value: npt.NDArray[np.int32],
+    tree_offsets: IntArray,
+    base: FloatArray,
+    scale: FloatArray,
+    out: FloatArray,
+) -> None:
     """Score every row at every node: ``base + scale * (sum of leaf values)``.
 
     Parameters
     ----------
-    X : (n_rows, n_features)
+    codes : (n_encoded, n_rows or more)
     out : (n_rows, n_nodes)
     """
-    splits, offsets, n_nodes = forest.splits, forest.tree_offsets, len(forest.base)
-    lanes = LANES if len(X) > LANES else LANES // 4
-    most = min(ROW_BLOCK, (len(X) + lanes - 1) // lanes * lanes)
-    codes = np.zeros((len(forest.features), most), dtype=splits.limit.dtype)
-    total, table = np.empty((NODE_BLOCK, ROW_BLOCK + PAD), dtype=np.int32), np.empty(TABLE, dtype=np.int32)
-    rows, place, other = np.arange(len(X)), np.empty(most, dtype=np.uint8), np.empty(most, dtype=np.uint8)
-    for begin in range(0, len(X), ROW_BLOCK):
-        block = rows[begin : begin + ROW_BLOCK]
-        encode(X, block, forest.features, forest.encoder, splits.missing[0], 0, codes)
-        for first in range(0, n_nodes, NODE_BLOCK):
-            last = min(first + NODE_BLOCK, n_nodes)
+    n_nodes, width = len(base), codes.shape[1]
+    total, table = np.empty((NODE_BLOCK, width + PAD), dtype=np.int32), np.empty(TABLE, dtype=np.int32)
+    place = np.empty((2, width), dtype=np.uint8)
+    for first in range(0, n_nodes, NODE_BLOCK):
+        last = min(first + NODE_BLOCK, n_nodes)
+        for k in range(first, last):
+            trees, of_node = (tree_offsets[k], tree_offsets[k + 1]), total[k - first, :width]
+            add_trees(codes, splits, value, trees, place, table, of_node)
+        for i in range(len(out)):
             for k in range(first, last):
-                trees, of_node = (offsets[k], offsets[k + 1]), total[k - first, :most]
-                add_trees(codes, splits, forest.value, trees, place, other, table, of_node)
-            for i in range(len(block)):
-                for k in range(first, last):
-                    out[begin + i, k] = forest.base[k] + forest.scale[k] * total[k - first, i]
+                out[i, k] = base[k] + scale[k] * total[k - first, i]
 
 
-@kernel
+@kernel(inline=True)
 def add_trees(
-    codes: Any, splits: Splits, value: Any, trees: Any, index: Codes, place: Codes, table: Any, total: Any
+    codes: Any, splits: Splits, value: Any, trees: Any, place: Codes, table: Any, total: Any
 ) -> None:
     """Write the sums of the values of some trees, from the first to the one before the last.
 
@@ -153,32 +155,33 @@ def add_trees(
 
     Parameters
     ----------
-    codes : (n_encoded, n_rows or more)
-    index, place, total : (n_rows,)
+    codes : (n_encoded, n_rows)
+    place : (2, n_rows)
+        The numbers in all trees so far, and in one tree.
     table : (TABLE,)
+    total : (n_rows,)
     """
-    offsets, most = splits.offsets, min(TABLE, len(index))
-    size, table[0], index[:], total[:] = 1, 0, 0, 0
-    for tree in range(trees[0], trees[1]):
-        begin, n = offsets[tree], offsets[tree + 1] - offsets[tree] + 1
-        if size > 1 and size * n > most:
-            look_up(table, index, total)
-            size, table[0], index[:] = 1, 0, 0
-        place_rows(codes, splits, begin, begin + n - 1, size, place)
-        for i in range(len(index)):
-            index[i] += place[i]
+    offsets, most, n_rows = splits.offsets, min(TABLE, len(total)), len(total)
+    size, total[:] = 0, 0
+    for tree in range(trees[0], trees[1] + 1):
+        n = offsets[tree + 1] - offsets[tree] + 1 if tree < trees[1] else TABLE + 1
+        if size * n > most:
+            for i in range(n_rows):
+                total[i] += table[place[0, i]]
+            size = 0
+        if tree == trees[1]:
+            break
+        of_tree, begin = (1 if size else 0), offsets[tree]
+        if size == 0:
+            size, table[0] = 1, 0
+        place_rows(codes, splits, begin, begin + n - 1, size, place[of_tree])
+        if of_tree:
+            for i in range(n_rows):
+                place[0, i] += place[1, i]
         for b in range(n - 1, -1, -1):
             for a in range(size):
                 table[b * size + a] = table[a] + value[begin + tree + b]
         size *= n
-    look_up(table, index, total)
-
-
-@kernel
-def look_up(table: Any, index: Codes, total: Any) -> None:
-    """Add the entry of the table that each row has the number of."""
-    for i in range(len(index)):
-        total[i] += table[index[i]]
 
 
 @kernel(inline=True)
@@ -190,7 +193,7 @@ def place_rows(codes: Any, splits: Splits, begin: int, end: int, step: int, plac
         leaf, new_leaf = np.uint8(leaves[s] * step), np.uint8((s - begin + 1) * step)
         column, limit, kind = columns[s], limits[s], kinds[s]
         if kind == CATEGORICAL:
-            move_categories(codes, column, splits.bits[splits.set_of_split[s]], leaf, new_leaf, place)
+            move_categories(codes[column], splits.bits[splits.set_of_split[s]], leaf, new_leaf, place)
         else:
             stays = splits.missing[0] if kind == MISSING_LEFT else limit
             for i in range(len(place)):
@@ -199,10 +202,10 @@ def place_rows(codes: Any, splits: Splits, begin: int, end: int, step: int, plac
 
 
 @kernel(inline=True)
-def move_categories(codes: Any, column: int, bits: Any, leaf: Any, new_leaf: Any, place: Any) -> None:
+def move_categories(codes: Any, bits: Any, leaf: Any, new_leaf: Any, place: Any) -> None:
     """Move the rows at a leaf whose categories are not in the set to another one."""
     for i in range(len(place)):
-        code = codes[column, i]
+        code = codes[i]
         stays = (bits[code >> 6] >> np.uint64(code & 63)) & np.uint64(1) == np.uint64(1)
         moved = leaf if stays else new_leaf
         place[i] = moved if place[i] == leaf else place[i]
@@ -264,41 +267,3 @@ def link_splits(leaf: Any, offsets: IntArray, left: Any, right: Any) -> None:
                     right[-1 - before] = s
             left[s], right[s] = -1 - number, -1 - new
             last[number], last[new] = s, -1 - s
-
-
-@kernel
-def score_held_out(
-    codes: Codes,
-    splits: Splits,
-    value: FloatArray,
-    is_left: Any,
-    weight: FloatArray,
-    score: FloatArray,
-    losses: FloatArray,
-) -> None:
-    """Add the trees of one node to the scores of rows that they were not trained on.
-
-    Parameters
-    ----------
-    codes : (n_used, n_rows)
-    value : (n_splits + n_trees,)
-        Log-odds.
-    is_left, weight, score : (n_rows,)
-    losses : (n_estimators + 1,) or (0,)
-        Written: the sum of the rows' weighted logistic losses by the number of trees, if asked for. With more
-        trees than there are, the last one's stays.
-    """
-    n, n_trees = len(score), len(splits.offsets) - 1
-    index, place, table, total = np.empty(n, np.uint8), np.empty(n, np.uint8), np.empty(TABLE), np.empty(n)
-    step = 1 if len(losses) else max(n_trees, 1)
-    for tree in range(0, n_trees + step, step):
-        if len(losses):
-            loss = 0.0
-            for i in range(n):
-                margin = score[i] if is_left[i] else -score[i]
-                loss += weight[i] * (np.log1p(np.exp(-abs(margin))) + max(-margin, 0.0))
-            losses[tree:] = loss
-        if tree < n_trees:
-            add_trees(codes, splits, value, (tree, tree + step), index, place, table, total)
-            for i in range(n):
-                score[i] += total[i]

@@ -20,7 +20,7 @@ from dichotomies._kernels.boosting.boosting import (
 )
 from dichotomies._kernels.boosting.encoding import MISSING
 from dichotomies._kernels.boosting.node_rows import Sample
-from dichotomies._kernels.boosting.scoring import Splits, score_held_out
+from dichotomies._kernels.boosting.scoring import Splits, in_units, sum_trees
 from dichotomies.learners.boosting.trees import BoostedTrees
 
 if TYPE_CHECKING:
@@ -177,18 +177,23 @@ def _held_out(
     places = np.searchsorted(held, ranges.begin), np.searchsorted(held, ranges.end)
     for k in range(n_nodes):
         rows, (t, u) = held[places[0][k] : places[1][k]], trees[k : k + 2]
-        own = slice(splits[t], splits[u])
+        own, n_trees = slice(splits[t], splits[u]), u - t
         used, column = np.unique(out.feature[own], return_inverse=True)
         bits, of_split = (out.bits[own] if len(out.bits) else out.bits), np.arange(splits[u] - splits[t])
         parts = out.leaf[own], out.limit[own], out.kind[own], bits, of_split, splits[t : u + 1] - splits[t]
-        value = out.scale[k] * out.value[splits[t] + t : splits[u] + u]
-        score = np.full(len(rows), out.base[k])
-        given = Splits(column.astype(np.int32), *parts, missing), value, rows < ranges.split[k]
-        score_held_out(
-            bins.codes_of(rows, used.astype(np.intp)), *given, sample.weight[rows], score, losses[k]
-        )
+        ends = np.arange(n_trees + 1) if width else np.array([0, n_trees])  # losses are of each tree
+        value, unit = in_units(out.value[splits[t] + t : splits[u] + u], parts[-1], ends)
+        added = np.empty((len(rows), len(unit)))
+        codes = bins.codes_of(rows, used.astype(np.intp))
+        own_splits = Splits(column.astype(np.int32), *parts, missing)
+        sum_trees(codes, own_splits, value, ends, np.zeros(len(unit)), out.scale[k] * unit, added)
+        score = np.cumsum(np.column_stack([np.full(len(rows), out.base[k]), added]), axis=1)
+        if width:
+            margin = np.where(rows < ranges.split[k], score.T, -score.T)
+            losses[k, : n_trees + 1] = np.logaddexp(0.0, -margin) @ sample.weight[rows]
+            losses[k, n_trees + 1 :] = losses[k, n_trees]
         if out.is_trained[k]:
-            scores[offsets[k] + rows - ranges.begin[k]] = score
+            scores[offsets[k] + rows - ranges.begin[k]] = score[:, -1]
     return HeldOut(scores, losses)
 
 

@@ -11,8 +11,9 @@ from scipy.sparse import issparse
 
 from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._kernels.boosting.boosting import CATEGORICAL
-from dichotomies._kernels.boosting.encoding import make_encoder
+from dichotomies._kernels.boosting.encoding import encode, make_encoder
 from dichotomies._kernels.boosting.scoring import (
+    LANES,
     ROW_BLOCK,
     Forest,
     Links,
@@ -173,7 +174,14 @@ class BoostedTrees:
         """Log-odds of going left for each row at each node."""
         out = np.empty((X.shape[0], len(self.base)))
         for rows, block, forest in self._blocks(X):
-            sum_trees(block, forest, out[rows])
+            for part in row_slices(len(block), ROW_BLOCK):
+                taken = np.arange(part.start, part.stop)
+                lanes = LANES if len(taken) > LANES else LANES // 4
+                width, splits = -(-len(taken) // lanes) * lanes, forest.splits
+                codes = np.zeros((len(self.features), width), dtype=self.limit.dtype)
+                encode(block, taken, forest.features, forest.encoder, splits.missing[0], 0, codes)
+                nodes = forest.value, forest.tree_offsets, forest.base, forest.scale
+                sum_trees(codes, splits, *nodes, out[rows][part])
         return out
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
