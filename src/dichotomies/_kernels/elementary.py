@@ -10,6 +10,23 @@ import numpy as np
 from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import kernel, vector_kernel
 
+CERTAIN = float(53 * np.log(2))
+
+
+def from_probabilities(probabilities: FloatArray, sign: float, out: FloatArray) -> None:
+    """Write ``sign * log(p1 / p0)`` for rows ``(p0, p1)``."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        from_log_probabilities(np.log(np.maximum(probabilities, 0.0), dtype=np.float64), sign, out)
+
+
+def from_log_probabilities(log_probabilities: FloatArray, sign: float, out: FloatArray) -> None:
+    """Write ``sign * (log p1 - log p0)`` for rows ``(log p0, log p1)``."""
+    log_odds = np.subtract(log_probabilities[:, 1], log_probabilities[:, 0], dtype=np.float64)
+    certain = np.isinf(log_odds)
+    log_odds[certain] = np.sign(log_odds[certain]) * CERTAIN
+    np.multiply(sign, log_odds, out=out)
+
+
 #: Beyond these the bits may mean something else; such numbers are left to `np.log`.
 LEAST, MOST = 1e-300, 1e300
 

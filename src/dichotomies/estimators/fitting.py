@@ -38,9 +38,8 @@ from dichotomies.learners import input_dtypes
 from dichotomies.learners.base import TakesFrames
 from dichotomies.learners.frames import FrameCategories, FrameColumns
 from dichotomies.rows import Rows
-from dichotomies.training.drift import Drift
 from dichotomies.training.external import Calibration
-from dichotomies.training.kept_rows import KeptRows
+from dichotomies.training.kept_rows import Drift, KeptRows
 from dichotomies.training.parameters import TreeParameters
 from dichotomies.training.plan import Plan
 from dichotomies.training.train import Trained

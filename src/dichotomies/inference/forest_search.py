@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dichotomies._common.typing import FloatArray, IntArray, Matrix
+from dichotomies._kernels.candidates import find_candidates
 from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.search.candidates import find_candidates
 from dichotomies.calibrators.multiclass import LOWEST, MulticlassCalibrator
 from dichotomies.inference.scorers import some_nodes
 from dichotomies.inference.search import FEW_VISITS, Found, Search, TreeSearch

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from dichotomies._common.best_of import gather
 from dichotomies._common.chunks import LIMIT, rows_within
-from dichotomies._common.gathering import gather
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import csr_arrays, is_small
-from dichotomies._kernels.search.node_scores import DenseNodes, SparseNodes
+from dichotomies._kernels.node_scores import DenseNodes, SparseNodes
 from dichotomies._kernels.weights import (
     FeatureWeights,
     dense_pairs,
