@@ -6,7 +6,7 @@ import numpy as np
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import kernel, vector_kernel
-from dichotomies._kernels.elementary import copy, take_logs
+from dichotomies._kernels.elementary import copy
 
 
 class Quadratic(NamedTuple):
@@ -296,7 +296,8 @@ def make_weights(
             never_right = (absent(right[s], b) + alpha[s]) / (b + alpha[s])
             out[s] *= never_right / never_left
             intercept += np.log(never_left) - np.log(never_right)
-    take_logs(out)
+    for s in range(len(out)):
+        out[s] = np.log(out[s])
     return intercept, 0.0
 
 
