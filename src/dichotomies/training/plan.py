@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from dichotomies._common.chunks import LIMIT, n_bytes, written
+from dichotomies._common.chunks import n_bytes, written
+from dichotomies._common.progress import set_call
 from dichotomies.calibrators.binary import BINARY, BinaryCalibrator
 from dichotomies.calibrators.binary.auto import Auto
 from dichotomies.calibrators.multiclass import MULTICLASS, MulticlassCalibrator
@@ -186,7 +187,7 @@ def set_limit(plan: Plan, forest: Forest, rows: Rows) -> None:
     parts["calibration"] = _least_rows(plan, rows) * _bytes_per_row(plan, forest)
     needed = max(sum(parts.values()) / (1 - _CHUNK_PART), least_bytes(forest) / _CHUNK_PART)
     if needed <= plan.max_memory:
-        LIMIT.set(int(_CHUNK_PART * plan.max_memory))
+        set_call(limit=int(_CHUNK_PART * plan.max_memory))
         return
     parts["chunks of predictions"] = needed - sum(parts.values())
     named = ", ".join(f"{name} {written(size)}" for name, size in parts.items() if size)
