@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.race import report
 from dichotomies import load
-from dichotomies.persistence import ModelFileError, container, save
+from dichotomies.persistence import ModelFileError, save, save_load
 from tests.fuzzing import Caller
 from tests.persistence.models import ESTIMATORS, model, rows_for
 from tests.persistence.test_hostile import answer_or_refusal, mutate
@@ -50,14 +50,14 @@ def files(seed: int) -> tuple[int, int, list[str]]:
         path = Path(folder) / "a.model"
         internal = rnd.choice([None, "platt", "isotonic", "beta"])
         save(model(name, internal_calibration=internal, average_folds=rnd.random() < 0.5), path)
-        document, tensors = container.read(path)
+        document, tensors = save_load.read(path)
         for _ in range(_BATCH):
             changed = copy.deepcopy(document), dict(tensors)
             with np.errstate(all="ignore"):
                 for _ in range(rnd.randint(1, 3)):
                     mutate(*changed, rnd)
             try:
-                container.write(path, *changed)
+                save_load.write(path, *changed)
                 clf = load(path)
                 with np.errstate(all="ignore"):
                     answer: Any = answer_or_refusal(clf, X[:, : clf.n_features_in_])

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dichotomies.cli import options
-from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.printing import print_json, print_table
+from dichotomies.cli.failures import in_a_sentence, print_json, print_table
 
 if TYPE_CHECKING:
     from experiments.datasets import Description

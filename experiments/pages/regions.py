@@ -10,7 +10,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from dichotomies.cli.printing import tell
+from dichotomies.cli.failures import tell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ import typer
 from joblib import effective_n_jobs
 from rich.console import Console
 
-from dichotomies.cli.printing import tell
+from dichotomies.cli.failures import tell
 from experiments.pages import RENDERERS, markdown, regions, terminal
 from experiments.reproduce import readings, runner
 from experiments.reproduce.choice import FULL, QUICK, PaperChoice, Protocol

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
-from dichotomies.cli.printing import plural, print_json, tell
+from dichotomies.cli.failures import plural, print_json, tell
 from experiments.running import availability
 from experiments.running.progress import Account, BarWatcher, LineWatcher
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from joblib import effective_n_jobs
 
-from dichotomies.cli.printing import tell
+from dichotomies.cli.failures import tell
 from experiments.pages import json, regions, terminal
 from experiments.running import command
 from experiments.running.command import chosen

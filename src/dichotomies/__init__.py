@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dichotomies.estimators.calibrated import CalibratedClassifier
-    from dichotomies.estimators.classifier import NestedDichotomyClassifier
-    from dichotomies.estimators.ensemble import NestedDichotomyEnsemble
+    from dichotomies.estimators.classifier import NestedDichotomyClassifier, NestedDichotomyEnsemble
     from dichotomies.learners.boosting import HistAdaBoostClassifier, HistGradientBoostClassifier
     from dichotomies.learners.logistic import ScaledLogisticRegression, TunedLogisticRegression
     from dichotomies.persistence import load
@@ -36,7 +35,7 @@ _HOMES = {
     "HistAdaBoostClassifier": "learners.boosting",
     "HistGradientBoostClassifier": "learners.boosting",
     "NestedDichotomyClassifier": "estimators.classifier",
-    "NestedDichotomyEnsemble": "estimators.ensemble",
+    "NestedDichotomyEnsemble": "estimators.classifier",
     "ScaledLogisticRegression": "learners.logistic",
     "TunedLogisticRegression": "learners.logistic",
     "load": "persistence",
@@ -54,9 +53,7 @@ _MODULES = (
 #: Modules whose classes may be in model files; they register themselves when they are imported.
 _SAVABLE = (
     "estimators.classifier",
-    "estimators.ensemble",
     "estimators.calibrated",
-    "inference.conditioning",
     "tables",
 )
 

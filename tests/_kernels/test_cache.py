@@ -9,7 +9,7 @@ import pytest
 #: Calls a kernel that calls others, and prints how many were compiled.
 SCRIPT = """
 import numpy as np
-from dichotomies._kernels.segments import deal_folds
+from dichotomies._kernels.isotonic import deal_folds
 for _ in range(2):
     out = np.empty(3, np.intp)
     deal_folds(np.array([True, False, True]), np.ones(3), np.array([0, 3]), 2, out)

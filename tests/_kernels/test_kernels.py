@@ -1,12 +1,9 @@
 """Kernels compile wherever they are, and their elementary functions are numpy's."""
 
 import numpy as np
-import pytest
-from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
 from dichotomies._kernels.compile import csr_arrays, is_small, kernel
-from dichotomies._kernels.elementary import take_exponentials, take_logs
 from dichotomies._kernels.weights import dense_pairs
 
 
@@ -71,28 +68,3 @@ def test_the_rule_for_plain_code_knows_sizes_alone():
     assert not is_small(10**6, 0.01)
     assert is_small(100, 1e-4, is_answer=True)
     assert not is_small(100, 0.01, is_answer=True)
-
-
-def numbers(rng):
-    """Positive numbers of all sizes, close to 1, whole, and with some that have no ordinary logarithm."""
-    some = np.exp(rng.uniform(-690, 690, size=2_000))
-    yield from (some, 1 + 1e-6 * rng.normal(size=700), rng.integers(1, 50, size=600).astype(float), some[:0])
-    yield np.append(some[:20], [5e-324, 1e-310, 1e308, np.inf])
-
-
-def test_logarithms_of_arrays_are_numpys(rng):
-    for values in numbers(rng):
-        logs = values.copy()
-        take_logs(logs)
-        assert_allclose(logs, np.log(values), rtol=1e-15)
-
-
-@pytest.mark.parametrize("far", [1e-9, 1.0, 700.0])
-def test_exponentials_of_arrays_are_numpys_as_far_as_they_go(rng, far):
-    values = np.append(rng.uniform(-far, far, size=2_000), [0.0, -0.0])
-    exponentials = values.copy()
-    take_exponentials(exponentials)
-    assert_allclose(exponentials, np.exp(values), rtol=2e-15)
-    beyond = np.array([-np.inf, -1e9, 1e9])
-    take_exponentials(beyond)
-    assert_allclose(beyond, np.exp([-700.0, -700.0, 700.0]), rtol=2e-15)

@@ -7,8 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from dichotomies import CalibratedClassifier
 from dichotomies.cli.compare import configurations, folds_of
-from dichotomies.cli.references import as_dense, references
-from dichotomies.cli.settings import Settings
+from dichotomies.cli.settings import Settings, as_dense, references
 from dichotomies.metrics import evaluate
 from dichotomies.tables import Table
 from tests.cli.conftest import run, run_json, sentence, write_csv

@@ -13,8 +13,7 @@ from dichotomies import HistGradientBoostClassifier, NestedDichotomyClassifier, 
 from dichotomies.learners import choose
 from dichotomies.learners.logistic import passes
 from dichotomies.rows import Rows
-from dichotomies.rows.row_counts import RowCounts
-from dichotomies.rows.spilled import SpilledRows
+from dichotomies.rows.spilled import RowCounts, SpilledRows
 from dichotomies.training import batches
 from dichotomies.training.binned_rows import BinnedRows, RowSample, save_binning
 from tests.slow import slow

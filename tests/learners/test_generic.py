@@ -22,8 +22,8 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.utils import all_estimators
 
 from dichotomies._common.parallel import even_batches, run
-from dichotomies._kernels.log_odds import CERTAIN
-from dichotomies.learners.fitted_node import _KNOWN_METHODS, _probability_method
+from dichotomies._kernels.elementary import CERTAIN
+from dichotomies.learners.generic import _KNOWN_METHODS, _probability_method
 from dichotomies.tree import ClassTree
 from tests.reference import RecursiveNestedDichotomy
 from tests.tasks import node_task

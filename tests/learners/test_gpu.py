@@ -63,7 +63,7 @@ def test_it_is_taken_only_by_name(digits):
 
 def test_without_torch_it_says_what_to_install(digits, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.setattr("dichotomies.learners.gpu.learner.find_spec", lambda name: None)
+    monkeypatch.setattr("dichotomies.learners.gpu.find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"pip install 'dichotomies\[gpu\]'"):
         NestedDichotomyClassifier(LogisticRegression(), learner="gpu").fit(*digits)
 

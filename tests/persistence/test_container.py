@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from dichotomies import CalibratedClassifier, NestedDichotomyClassifier, load
-from dichotomies.persistence import ModelFileError, checks, container, save
+from dichotomies.persistence import ModelFileError, checks, save, save_load
 from tests.persistence.models import digits, model
 
 
@@ -65,12 +65,12 @@ def test_bytes_behind_the_end_are_noticed(path):
 
 def test_a_newer_format_is_refused_by_name(path, monkeypatch):
     with monkeypatch.context() as later:
-        later.setattr(container, "FORMAT", 7)
-        later.setattr(container, "version", lambda library: "9.9" if library == "dichotomies" else "1.0")
+        later.setattr(save_load, "FORMAT", 7)
+        later.setattr(save_load, "version", lambda library: "9.9" if library == "dichotomies" else "1.0")
         model("naive-bayes gaussian").save(path)
     wanted = (
         "was written by dichotomies 9.9, in format 7; this is dichotomies .*, "
-        f"which reads formats up to {container.FORMAT}"
+        f"which reads formats up to {save_load.FORMAT}"
     )
     with pytest.raises(ModelFileError, match=wanted):
         load(path)
@@ -235,7 +235,7 @@ def test_a_mapped_model_predicts_the_same_from_memory_that_processes_share(tmp_p
     clf.save(tmp_path / "a.model")
     mapped = load(tmp_path / "a.model", mmap_mode="r")
     np.testing.assert_array_equal(mapped.predict_proba(X), clf.predict_proba(X))
-    for array in container.read(tmp_path / "a.model", copy=False)[1].values():
+    for array in save_load.read(tmp_path / "a.model", copy=False)[1].values():
         assert not array.flags.writeable
         assert not array.flags.owndata
     (tmp_path / "a.model").unlink()  # as if replaced by another

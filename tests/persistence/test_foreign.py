@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 from dichotomies import CalibratedClassifier, NestedDichotomyClassifier, TunedLogisticRegression, load
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
-from dichotomies.persistence import ModelFileError, container
+from dichotomies.persistence import ModelFileError, save_load
 from tests.persistence.models import digits, model
 
 
@@ -74,7 +74,7 @@ def test_unfitted_estimators_need_neither_skops_nor_trust(tmp_path):
     X, y = digits()
     nested = NestedDichotomyClassifier(TunedLogisticRegression(Cs=[1.0]), random_state=0).fit(X, y)
     CalibratedClassifier(nested).fit(X, y).save(tmp_path / "a.model")
-    assert "skops" not in container.read(tmp_path / "a.model")[1]
+    assert "skops" not in save_load.read(tmp_path / "a.model")[1]
 
 
 def test_classes_of_the_user_need_trust(tmp_path):
@@ -115,22 +115,22 @@ def test_requests_for_metadata_are_refused_rather_than_lost(tmp_path):
 def test_parameters_that_a_later_scikit_learn_has_dropped_are_not_missed(tmp_path):
     clf = model("naive-bayes gaussian")
     clf.save(tmp_path / "a.model")
-    document, tensors = container.read(tmp_path / "a.model")
+    document, tensors = save_load.read(tmp_path / "a.model")
     parts = document["parts"]["estimator"]["parts"]
     parts["dropped"] = 1
-    container.write(tmp_path / "a.model", document, tensors)
+    save_load.write(tmp_path / "a.model", document, tensors)
     with pytest.raises(ModelFileError, match="unexpected keyword argument 'dropped'"):
         load(tmp_path / "a.model")
     parts["left at default"].append("dropped")
-    container.write(tmp_path / "a.model", document, tensors)
+    save_load.write(tmp_path / "a.model", document, tensors)
     assert repr(load(tmp_path / "a.model").estimator) == repr(clf.estimator)
 
 
 def test_bytes_that_skops_did_not_write_are_refused(forest):
     path, _ = forest
-    document, tensors = container.read(path)
+    document, tensors = save_load.read(path)
     tensors["skops"] = tensors["skops"][: len(tensors["skops"]) // 2].copy()
-    container.write(path, document, tensors)
+    save_load.write(path, document, tensors)
     with pytest.raises(ModelFileError, match="cannot be loaded"):
         load(path, trusted=["sklearn.tree._tree.Tree"])
 
@@ -167,7 +167,7 @@ def test_estimators_that_predict_in_native_code_need_trust(machine):
 
 
 def _archive(path, change):
-    document, tensors = container.read(path)
+    document, tensors = save_load.read(path)
     new = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(tensors["skops"].tobytes())) as before,
@@ -178,7 +178,7 @@ def _archive(path, change):
         for member in before.infolist():
             after.writestr(member.filename, before.read(member))
     tensors["skops"] = np.frombuffer(new.getvalue(), np.uint8)
-    container.write(path, document, tensors)
+    save_load.write(path, document, tensors)
 
 
 def test_compressed_archives_are_refused(machine):

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from dichotomies import NestedDichotomyClassifier, load
-from dichotomies.persistence import ModelFileError, container, save
+from dichotomies.persistence import ModelFileError, save, save_load
 from tests.persistence.models import digits, model, rows_for
 
 
 def forged(path, clf, change):
     """A file with a correct checksum whose document and tensors `change` has changed."""
     save(clf, path)
-    document, tensors = container.read(path)
+    document, tensors = save_load.read(path)
     change(document, tensors)
-    container.write(path, document, tensors)
+    save_load.write(path, document, tensors)
     return path
 
 
@@ -202,12 +202,12 @@ def test_a_random_state_points_into_its_words(tmp_path):
 @pytest.mark.parametrize("depth", [2_000, 100_000])
 def test_deep_nesting_is_refused(tmp_path, monkeypatch, depth):
     save(model("naive-bayes gaussian"), tmp_path / "a.model")
-    document, tensors = container.read(tmp_path / "a.model")
+    document, tensors = save_load.read(tmp_path / "a.model")
     document["parts"]["structure"] = "very deep"
     brackets, dumps = "[" * depth + "]" * depth, json.dumps
     with monkeypatch.context() as forger:  # because json.dumps itself would not write it
         forger.setattr(json, "dumps", lambda *a, **b: dumps(*a, **b).replace('"very deep"', brackets))
-        container.write(tmp_path / "a.model", document, tensors)
+        save_load.write(tmp_path / "a.model", document, tensors)
     with pytest.raises(ModelFileError, match="nested too deeply"):
         load(tmp_path / "a.model")
 
@@ -240,7 +240,7 @@ def digits_of_many_classes(n_classes):
     "document", [None, [], 5, {}, {"array": "x"}, {"object": "dense-weights", "parts": {}}]
 )
 def test_a_file_must_hold_a_model(tmp_path, document):
-    container.write(tmp_path / "a.model", document, {"x": np.zeros(2)})
+    save_load.write(tmp_path / "a.model", document, {"x": np.zeros(2)})
     with pytest.raises(ModelFileError, match="cannot be loaded"):
         load(tmp_path / "a.model")
 
@@ -299,13 +299,13 @@ def test_random_changes_give_a_model_or_a_sentence(tmp_path, name):
     X, _ = rows_for(name)
     path, rnd = tmp_path / "a.model", random.Random(name)
     save(model(name, internal_calibration="isotonic", average_folds=True), path)
-    document, tensors = container.read(path)
+    document, tensors = save_load.read(path)
     n_loaded = 0
     for _ in range(60):
         changed = copy.deepcopy(document), dict(tensors)
         with np.errstate(invalid="ignore"):
             mutate(*changed, rnd)
-        container.write(path, *changed)
+        save_load.write(path, *changed)
         try:
             clf = load(path)
         except ModelFileError:

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 from dichotomies import load
-from dichotomies.persistence import container
+from dichotomies.persistence import save_load
 from tests.persistence.models import rows_for
 
 FILES = Path(__file__).parent / "format_1"
@@ -28,8 +28,8 @@ def test_models_of_format_1_are_saved_in_the_format_of_today(name, tmp_path):
     X, _ = load_iris(return_X_y=True)
     before = load(FILES / f"{name}.model")
     before.save(tmp_path / "new.model")
-    document = container._document((tmp_path / "new.model").read_bytes(), tmp_path)
-    assert document["format"] == container.FORMAT
+    document = save_load._document((tmp_path / "new.model").read_bytes(), tmp_path)
+    assert document["format"] == save_load.FORMAT
     np.testing.assert_array_equal(load(tmp_path / "new.model").predict_proba(X), before.predict_proba(X))
 
 

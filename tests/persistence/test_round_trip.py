@@ -15,7 +15,7 @@ from dichotomies import CalibratedClassifier, ClassTree, NestedDichotomyClassifi
 from dichotomies.calibrators.binary import BINARY
 from dichotomies.calibrators.multiclass import MULTICLASS
 from dichotomies.learners import LEARNERS
-from dichotomies.persistence import CATALOGUE, container
+from dichotomies.persistence import CATALOGUE, save_load
 from dichotomies.structures import STRUCTURES
 from tests.persistence.models import (
     ESTIMATORS,
@@ -86,7 +86,7 @@ def test_every_savable_class_has_been_through_a_file(tmp_path):
     averaged = [model(name, internal_calibration="platt", average_folds=True) for name in ESTIMATORS]
     for each in (*all_models(), *averaged, table_model(), frame_model(), category_model()):
         each.save(tmp_path / "a.model")
-        look(container.read(tmp_path / "a.model")[0])
+        look(save_load.read(tmp_path / "a.model")[0])
     assert seen == set(CATALOGUE.names())
 
 
@@ -199,7 +199,7 @@ def test_fitted_calibrators_and_trees_are_files_of_their_own(rng, through_file):
 def test_arrays_that_models_share_are_stored_once(tmp_path):
     shared = model("logistic sparse", internal_calibration="platt", average_folds=True)
     shared.save(tmp_path / "a.model")
-    _, tensors = container.read(tmp_path / "a.model")
+    _, tensors = save_load.read(tmp_path / "a.model")
     assert sum(name.endswith(".node") for name in tensors) == 1
     members = load(tmp_path / "a.model").model_.scorer.members
     assert members[0].scorer.node is members[1].scorer.node

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dichotomies.report.words import LONGEST_NAME, count, name_of, percent, plural
+from dichotomies.report.page import LONGEST_NAME, count, name_of, percent, plural
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 from dichotomies import NestedDichotomyClassifier, NestedDichotomyEnsemble
 from dichotomies.rows import Rows
-from dichotomies.training.placing import class_cosines
-from dichotomies.tree.grafting import greatest_depth
+from dichotomies.training.updating import class_cosines
+from dichotomies.tree.edited_forest import greatest_depth
 
 PLAIN = {"internal_calibration": None, "external_calibration": None, "random_state": 0}
 

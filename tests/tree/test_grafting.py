@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dichotomies import ClassTree
-from dichotomies.tree.edited_forest import EditedForest
+from dichotomies.tree.edited_forest import EditedForest, grafted, greatest_depth
 from dichotomies.tree.forest import Forest
-from dichotomies.tree.grafting import grafted, greatest_depth
 
 TREE = ClassTree.from_nested([["cat", "dog"], ["ant", ["bee", "fly"]]])
 

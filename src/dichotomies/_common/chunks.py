@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from dichotomies._common.parallel import FORK_GATE, run
-from dichotomies._common.progress import SHOWS_ANSWERS, Progress
+from dichotomies._common.progress import CALL, Progress
 from dichotomies._common.typing import FloatArray, Matrix
 
 #: Bytes of node log-odds held at a time, per worker; and those of chunks of few rows, which may be larger: a
@@ -33,9 +32,6 @@ _ARRAYS = 10
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-
-#: Bytes that the call in progress may take beyond its rows, its model and its answer; None without a limit.
-LIMIT: ContextVar[int | None] = ContextVar("bytes that a call may take", default=None)
 
 
 def n_bytes(size: Any) -> int | None:
@@ -113,7 +109,7 @@ def cached_rows(width: int, multiple_of: int = _ALIGNMENT) -> int:
 
 def chunk_rows(width: int, n_workers: int = 1) -> int:
     """Rows per chunk so that `width` numbers of each fit into `CHUNK_BYTES`, and into the call's limit."""
-    limit = LIMIT.get()
+    limit = CALL.get().limit
     if limit is None:
         few = rows_within(_FEW_ROWS_BYTES, width, multiple_of=_ALIGNMENT, at_most=_FEW_ROWS)
         return max(few, rows_within(CHUNK_BYTES, width, multiple_of=_ALIGNMENT, at_most=_MAX_ROWS))
@@ -128,7 +124,7 @@ def bytes_of_chunk(width: int) -> int:
 
 def _within_limit(width: int, n_jobs: int | None) -> tuple[int, int | None]:
     """Rows of a chunk and number of workers that stay within the limit of the call."""
-    limit = LIMIT.get()
+    limit = CALL.get().limit
     if limit is None:
         return chunk_rows(width), n_jobs
     least = bytes_of_chunk(width)
@@ -149,7 +145,7 @@ def in_chunks(width: int, n_rows: int, work: Callable[[slice], None], n_jobs: in
     else:
         step, n_jobs = _within_limit(width, n_jobs)
         chunks = [(rows,) for rows in row_slices(n_rows, step)]
-        progress = Progress("predict", patience=2.0) if SHOWS_ANSWERS.get() else None
+        progress = Progress("predict", patience=2.0) if CALL.get().shows_answers else None
         run(work, chunks, n_jobs=n_jobs, shared_memory=True, progress=progress)
 
 

@@ -6,15 +6,38 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import ClassVar, NamedTuple, Protocol
+from contextvars import ContextVar, Token
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 #: Stages of a fit.
 CHOOSING, GROWING, TRAINING, CALIBRATING = "choosing the learner", "growing", "training", "calibrating"
 _WIDTH = 72
 
-#: Set while long predictions are to report their progress, see `dichotomies._common.chunks`.
-SHOWS_ANSWERS: ContextVar[bool] = ContextVar("shows the progress of answers", default=False)
+
+class Call(NamedTuple):
+    """Settings of the call in progress.
+
+    Attributes
+    ----------
+    kernels : str
+        State of kernels, see `dichotomies._kernels.compile`.
+    limit : int or None
+        Bytes that the call may take beyond its rows, its model and its answer; None without a limit.
+    shows_answers : bool
+        True if long predictions report their progress.
+    """
+
+    kernels: str = "answering"
+    limit: int | None = None
+    shows_answers: bool = False
+
+
+CALL: ContextVar[Call] = ContextVar("settings of the call in progress", default=Call())  # noqa: B039 - immutable
+
+
+def set_call(**settings: Any) -> Token[Call]:
+    """Change settings of the call in progress; ``CALL.reset`` takes them back."""
+    return CALL.set(CALL.get()._replace(**settings))
 
 
 def say(text: str) -> None:

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cached_property, partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from dichotomies._common.progress import CALL, set_call
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from dichotomies._common.typing import IntArray
+from dichotomies._common.typing import IntArray
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,27 +45,27 @@ def is_small(n_rows: int, seconds: float, *, is_answer: bool = False) -> bool:
     is_answer : bool
         True if rows are scored, False if a model is trained; scoring during training is a part of training.
     """
-    patience = PATIENCE_OF_ANSWERS if is_answer and _STATE.get() != "training" else PATIENCE
-    return n_rows <= FEW_ROWS and seconds <= patience and _STATE.get() != "compiling"
-
-
-#: "training" while a model is trained; "compiling" while nothing counts as small; "plain" while plain code
-#: runs, and what it calls runs plainly, too.
-_STATE: ContextVar[str] = ContextVar("state of kernels", default="answering")
+    patience = PATIENCE_OF_ANSWERS if is_answer and CALL.get().kernels != "training" else PATIENCE
+    return n_rows <= FEW_ROWS and seconds <= patience and CALL.get().kernels != "compiling"
 
 
 @contextmanager
 def _set(state: str) -> Iterator[None]:
-    token = _STATE.set(state)
+    """Set the state of kernels.
+
+    "training" while a model is trained; "compiling" while nothing counts as small; "plain" while plain code
+    runs, and what it calls runs plainly, too; otherwise "answering".
+    """
+    token = set_call(kernels=state)
     try:
         yield
     finally:
-        _STATE.reset(token)
+        CALL.reset(token)
 
 
 def training() -> AbstractContextManager[None]:
     """Allow plain code that scores rows the time it is allowed for training, of which this is a part."""
-    return _set("compiling" if _STATE.get() == "compiling" else "training")
+    return _set("compiling" if CALL.get().kernels == "compiling" else "training")
 
 
 def compiling_always() -> AbstractContextManager[None]:
@@ -92,7 +93,7 @@ class Kernel(Generic[P, R]):
 
     def __call__(self, *arguments: P.args, **_: P.kwargs) -> R:
         """Run the compiled code, or plain code if whoever calls is plain code."""
-        if _STATE.get() == "plain":
+        if CALL.get().kernels == "plain":
             return self.plain(*arguments)  # type: ignore[call-arg]
         return self.run(*map(canonical, arguments))
 

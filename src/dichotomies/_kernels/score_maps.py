@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from dichotomies._common.typing import FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
-from dichotomies._kernels.logistic import softplus
 
 AFFINE, BETA, LINEAR, STEPS, CUBIC, LINES, QUADRATIC = range(7)
 ROWS_AT_A_TIME = 64
@@ -34,6 +33,12 @@ class Knots(NamedTuple):
     def empty(cls, n_segments: int, room: int) -> Self:
         """Make room for knots."""
         return cls(np.empty(n_segments + 1, np.intp), np.empty(room), np.empty(room))
+
+
+@kernel
+def softplus(z: float) -> float:
+    """``log(1 + exp(z))`` without overflow."""
+    return float(max(z, 0.0) + np.log1p(np.exp(-abs(z))))
 
 
 @kernel

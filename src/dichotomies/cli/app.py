@@ -18,8 +18,8 @@ COMMANDS = {
         "titles.csv --label code --text title --config 'plain: external=none' "
         "--config 'sharp: param.C=10 internal=platt'",
     ),
-    "show": ("show.show", "titles.model"),
-    "list": ("show.list_registered", ""),
+    "show": ("fit.show", "titles.model"),
+    "list": ("fit.list_registered", ""),
     "warm-up": ("warm_up.warm_up", "--cache /opt/kernels"),
     "demo": ("demo.demo", "--structure class-balanced"),
 }

@@ -14,10 +14,9 @@ from joblib import effective_n_jobs
 from dichotomies._common.progress import Bar, Progress
 from dichotomies.cli import options
 from dichotomies.cli.data_options import ColumnOptions, Source, toml_of
-from dichotomies.cli.failures import in_a_sentence, sentence
-from dichotomies.cli.printing import plural, print_json, print_table
-from dichotomies.cli.references import references as references_of
+from dichotomies.cli.failures import in_a_sentence, plural, print_json, print_table, sentence
 from dichotomies.cli.settings import Settings, SettingsError, check_name, pairs_of
+from dichotomies.cli.settings import references as references_of
 
 if TYPE_CHECKING:
     from dichotomies.tables import Table, TableModel

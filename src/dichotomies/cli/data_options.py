@@ -10,7 +10,7 @@ import typer
 
 from dichotomies._common.progress import Bar
 from dichotomies.cli import options
-from dichotomies.cli.printing import printable
+from dichotomies.cli.failures import printable
 from dichotomies.cli.settings import Settings, SettingsError
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import typer
 from dichotomies._common.atomic_files import check_place
 from dichotomies.cli import options
 from dichotomies.cli.data_options import Source, batch_rows, check_not_read, label_of, load_model
-from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.printing import plural, print_json, size_of, tell
+from dichotomies.cli.failures import in_a_sentence, plural, print_json, size_of, tell
 
 if TYPE_CHECKING:
     from dichotomies.metrics import Evaluation

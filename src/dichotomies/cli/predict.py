@@ -10,8 +10,7 @@ import typer
 
 from dichotomies.cli import options
 from dichotomies.cli.data_options import Source, batch_rows, check_not_read, load_model
-from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.printing import plural, print_json, tell
+from dichotomies.cli.failures import in_a_sentence, plural, print_json, tell
 
 if TYPE_CHECKING:
     from dichotomies.tables import Table, TableModel

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from dichotomies.cli import options
-from dichotomies.cli.failures import in_a_sentence
-from dichotomies.cli.printing import print_json
+from dichotomies.cli.failures import in_a_sentence, print_json
 from dichotomies.cli.settings import SettingsError, check_name
 
 

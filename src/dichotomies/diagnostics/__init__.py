@@ -1,9 +1,8 @@
 """Diagnostics of fitted models: sources of their error, as plain data for tables, plots and reports."""
 
 from dichotomies.diagnostics.confusion import ConfusedPairs, confused_pairs
-from dichotomies.diagnostics.depth import CutStage, DepthCuts, depth_cuts
-from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
-from dichotomies.diagnostics.groups import GroupPredictions, predict_groups
+from dichotomies.diagnostics.depth import CutStage, DepthCuts, GroupPredictions, depth_cuts, predict_groups
+from dichotomies.diagnostics.evaluated_model import DiagnosticTable
 from dichotomies.diagnostics.ledger import Ledger, ledger
 from dichotomies.diagnostics.reliability import ClassCalibration, Reliability, class_calibration
 

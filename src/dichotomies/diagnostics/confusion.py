@@ -10,8 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
-from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
-from dichotomies.diagnostics.evaluated_model import EvaluatedModel
+from dichotomies.diagnostics.evaluated_model import DiagnosticTable, EvaluatedModel
 from dichotomies.metrics.binning import sums_by_index
 from dichotomies.tree import ClassTree
 

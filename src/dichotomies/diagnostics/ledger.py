@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from dichotomies._common.typing import FloatArray, IntArray, Matrix
 from dichotomies.calibrators.binary import BINARY, Segments, cross_fitted_log_odds, row_nll
-from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
-from dichotomies.diagnostics.evaluated_model import EvaluatedModel, node_scores
+from dichotomies.diagnostics.evaluated_model import DiagnosticTable, EvaluatedModel, node_scores
 from dichotomies.inference.scorers import MOST_LOG_ODDS
 from dichotomies.metrics.binning import sums_by_index
 from dichotomies.tree import ClassTree

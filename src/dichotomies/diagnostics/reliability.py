@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from dichotomies._common.typing import FloatArray, LabelArray, Matrix
-from dichotomies.diagnostics.diagnostic_table import DiagnosticTable
+from dichotomies.diagnostics.evaluated_model import DiagnosticTable
 from dichotomies.metrics import Evaluation, evaluate
 from dichotomies.metrics.binning import bin_sums, binned, equal_width_edges, sums_by_index
 from dichotomies.metrics.calibration import expected_error

@@ -13,11 +13,11 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from dichotomies._common import DOCS
+from dichotomies._common.cluster import by_block, computed
 from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CHOOSING, GROWING, TRAINING, Bar, say
 from dichotomies._common.validation import namespace, to_host
 from dichotomies.estimators.batch_fits import BatchFits
-from dichotomies.estimators.dask_input import by_block, computed
 from dichotomies.estimators.partial_answers import PartialAnswers
 from dichotomies.estimators.updates import Updates
 from dichotomies.inference.conformal import ConformalRows
@@ -25,10 +25,9 @@ from dichotomies.inference.device import device_log_proba
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.learners.frames import FrameCategories, FrameColumns
 from dichotomies.persistence.checks import Array, Optional, Part, Size, Such, declares
-from dichotomies.training.drift import Drift
 from dichotomies.training.external import Calibration
 from dichotomies.training.judging import LearnerJudge
-from dichotomies.training.kept_rows import KeptRows
+from dichotomies.training.kept_rows import Drift, KeptRows
 from dichotomies.training.learner_choice import choose_learner
 from dichotomies.training.train import grow, train
 

@@ -123,8 +123,7 @@ class BatchFits(Fitting):
         context: Context,
     ) -> tuple[Trained, int]:
         """Count, spill and train; files of an interrupted fit are taken up if they are of the same `key`."""
-        from dichotomies.rows.row_counts import RowCounts
-        from dichotomies.rows.spilled import SpilledRows, SpillFolder
+        from dichotomies.rows.spilled import RowCounts, SpilledRows, SpillFolder
         from dichotomies.training.batches import SpilledTraining
         from dichotomies.training.binned_rows import BinnedRows, RowSample, is_boosting, save_binning
 

@@ -20,9 +20,9 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dichotomies._common.chunks import LIMIT, n_bytes
+from dichotomies._common.chunks import n_bytes
 from dichotomies._common.parallel import ONE_BLAS_THREAD, Context
-from dichotomies._common.progress import SHOWS_ANSWERS
+from dichotomies._common.progress import CALL, set_call
 from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix
 from dichotomies._common.validation import (
     check_indices,
@@ -38,9 +38,8 @@ from dichotomies.learners import input_dtypes
 from dichotomies.learners.base import TakesFrames
 from dichotomies.learners.frames import FrameCategories, FrameColumns
 from dichotomies.rows import Rows
-from dichotomies.training.drift import Drift
 from dichotomies.training.external import Calibration
-from dichotomies.training.kept_rows import KeptRows
+from dichotomies.training.kept_rows import Drift, KeptRows
 from dichotomies.training.parameters import TreeParameters
 from dichotomies.training.plan import Plan
 from dichotomies.training.train import Trained
@@ -91,7 +90,7 @@ class Fitting(TreeParameters):
     @contextmanager
     def _whole(self) -> Iterator[None]:
         """Training as a whole or not at all: if it fails, what was fitted before stays as it was."""
-        before, limit = self.__dict__.copy(), LIMIT.set(None)
+        before, limit = self.__dict__.copy(), set_call(limit=None)
         try:
             # more BLAS threads would only wait for one another on matrices of nodes and calibrators
             with ONE_BLAS_THREAD, training():
@@ -105,7 +104,7 @@ class Fitting(TreeParameters):
                 ) from error
             raise
         finally:
-            LIMIT.reset(limit)
+            CALL.reset(limit)
 
     def _forget_fit(self, *, learner: bool = True) -> None:
         """Remove results of an earlier fit that the next may not have, and its choice of the learner."""
@@ -225,8 +224,8 @@ class Fitting(TreeParameters):
         ndarray or CSR matrix
         """
         check_is_fitted(self)
-        SHOWS_ANSWERS.set(bool(self.verbose))  # in the prediction that these rows are for
-        LIMIT.set(n_bytes(self.max_memory))
+        # in the prediction that these rows are for
+        set_call(shows_answers=bool(self.verbose), limit=n_bytes(self.max_memory))
         if hasattr(self, "frame_columns_"):
             X = self.frame_columns_.numbers(X)
         check_indices(X)

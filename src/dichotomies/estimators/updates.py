@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from dichotomies._common.cluster import computed
 from dichotomies._common.validation import is_text, plain_labels, row_weights
-from dichotomies.estimators.dask_input import computed
 from dichotomies.estimators.fitting import Fitting
 from dichotomies.rows import Rows
-from dichotomies.training.drift import Drift
+from dichotomies.training.kept_rows import Drift
 
 # what updates need is imported where it is used: it takes long, and few programs ask for it
 
@@ -111,7 +111,7 @@ class Updates(Fitting):
         -------
         self
         """
-        from dichotomies.inference.conditioning import conditioned
+        from dichotomies.inference.fitted import conditioned
         from dichotomies.training.partial_fitting import Learned, unlearn
         from dichotomies.training.updating import Update
 

@@ -16,9 +16,7 @@ from dichotomies.calibrators.multiclass.nested import NestedCalibration, VectorN
 from dichotomies.calibrators.multiclass.odds import OddsScaling
 from dichotomies.calibrators.multiclass.temperature import TemperatureScaling
 from dichotomies.calibrators.multiclass.vector import VectorScaling, VectorScalingML
-from dichotomies.export.composition import composed, implied
-from dichotomies.export.graph import Graph
-from dichotomies.export.interpolation import lines, piecewise
+from dichotomies.export.graph import Graph, composed, implied, lines, piecewise
 
 
 def calibrated(calibrator: Any, graph: Graph, log_proba: str) -> str:

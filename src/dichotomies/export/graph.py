@@ -8,6 +8,54 @@ from typing import Any
 
 import numpy as np
 
+from dichotomies._common.typing import FloatArray
+from dichotomies._kernels.composition import levels
+from dichotomies.tree import ClassTree
+
+
+def composed(graph: Graph, tree: ClassTree, scores: str) -> str:
+    """Sum of the log-probabilities of the turns on the path to each class, by pointer jumping.
+
+    Turn k is to the left at node k, turn n + k to the right. In each round a turn adds the sum of the turn it
+    points to, and points to where that one points: the number of rounds is the logarithm of the depth.
+    """
+    n = tree.n_nodes
+    left, right = (graph.log_sigmoid(each) for each in (scores, graph.apply("Neg", scores)))
+    nothing = graph.apply("Mul", graph.columns(scores, [0]), 0.0)  # what the turn 2 n, to the root, costs
+    sums = graph.apply("Concat", left, right, nothing, axis=1)
+    target = np.full(2 * n + 1, 2 * n)
+    leaf_turn = np.empty(tree.n_classes, dtype=np.intp)
+    for first, children in ((0, tree.left), (n, tree.right)):
+        turn, is_node = first + np.arange(n), children >= 0
+        for before in (0, n):
+            target[before + children[is_node]] = turn[is_node]
+        leaf_turn[tree.leaf_order[~children[~is_node]]] = turn[~is_node]
+    while (target != 2 * n).any():
+        sums = graph.apply("Add", sums, graph.columns(sums, target))
+        target = target[target]
+    return graph.columns(sums, leaf_turn)
+
+
+def implied(graph: Graph, tree: ClassTree, log_proba: str) -> str:
+    """Log-odds at every node that class log-probabilities imply, level by level from below."""
+    parts, place, end = [log_proba], np.empty(tree.n_nodes, dtype=np.intp), tree.n_classes
+    log_odds = []
+    for level in reversed(levels(tree.left, tree.right)):
+        below = parts[0] if len(parts) == 1 else graph.apply("Concat", *parts, axis=1)
+        sides = [
+            graph.columns(
+                below,
+                np.where(child < 0, tree.leaf_order[~np.minimum(child, -1)], place[np.maximum(child, 0)]),
+            )
+            for child in (tree.left[level], tree.right[level])
+        ]
+        log_odds.append(graph.apply("Sub", *sides))
+        parts = [below, graph.log_sum_exp(sides)]
+        place[level] = end + np.arange(level.stop - level.start)
+        end += level.stop - level.start
+    return graph.apply("Concat", *reversed(log_odds), axis=1)
+
+
 #: Versions of the operators of ONNX and of its extension for trees.
 OPSET, TREE_OPSET = 18, 3
 _TREES = "ai.onnx.ml"
@@ -99,3 +147,64 @@ def _onnx(module: str) -> Any:
         return import_module(f"onnx.{module}")
     except ImportError as error:
         raise ImportError("Exporting to ONNX needs onnx: pip install 'dichotomies[onnx]'.") from error
+
+
+#: Ascending knots, and the coefficients of the polynomial that begins at each, the constant first.
+Pieces = tuple[FloatArray, FloatArray]
+
+
+def piecewise(graph: Graph, values: str, curves: Sequence[Pieces]) -> str:
+    """Add the operators that apply a piecewise polynomial to each column of a matrix.
+
+    The knots at or below a value are counted; the last of them begins the piece of the value, a polynomial in
+    the distance from the knot. Values below the first knot are read as that knot.
+
+    Parameters
+    ----------
+    curves : sequence of (knots, coefficients)
+        Of each column: (n_knots,) and (n_knots, degree + 1).
+    """
+    width = max(len(knots) for knots, _ in curves)
+    at = np.stack([_padded(knots, width) for knots, _ in curves])
+    is_knot = np.arange(width) < np.array([[len(knots)] for knots, _ in curves])
+    compared = np.where(is_knot, at, np.inf)[None]
+    reached = graph.apply("GreaterOrEqual", graph.apply("Unsqueeze", values, graph.indices([2])), compared)
+    numbers = graph.apply("Cast", reached, to=graph.type_of(np.int64))
+    counted = graph.apply("ReduceSum", numbers, graph.indices([2]), keepdims=0)
+    last = graph.apply("Max", graph.apply("Sub", counted, graph.indices(1)), graph.indices(0))
+    place = graph.apply("Add", last, graph.indices(np.arange(len(curves)) * width))
+    begin = graph.apply("Gather", graph.constant(at.ravel()), place)
+    distance = graph.apply("Max", graph.apply("Sub", values, begin), 0.0)
+    degree = max(coefficients.shape[1] for _, coefficients in curves) - 1
+    result = ""
+    for power in range(degree, -1, -1):  # Horner's scheme
+        table = np.stack([_padded(_column(coefficients, power), width) for _, coefficients in curves])
+        found = graph.apply("Gather", graph.constant(table.ravel()), place)
+        result = graph.affine(result, distance, found) if result else found
+    return result
+
+
+def lines(knots: FloatArray, heights: FloatArray) -> Pieces:
+    """Straight lines between knots, constant outside."""
+    rise, run = np.diff(heights, append=heights[-1:]), np.diff(knots, append=knots[-1:])
+    slope = np.divide(rise, run, out=np.zeros(len(knots)), where=run > 0)
+    return knots, np.column_stack([heights, slope])
+
+
+def cubics(knots: FloatArray, heights: FloatArray, slopes: FloatArray) -> Pieces:
+    """Cubics with these heights and slopes at the knots (Hermite interpolation), constant outside."""
+    width = np.where(np.diff(knots) > 0, np.diff(knots), 1.0)
+    rise = np.diff(heights) / width
+    second = (3 * rise - 2 * slopes[:-1] - slopes[1:]) / width
+    third = (slopes[:-1] + slopes[1:] - 2 * rise) / width**2
+    inner = np.column_stack([heights[:-1], slopes[:-1], second, third])
+    return knots, np.vstack([inner, [heights[-1], 0.0, 0.0, 0.0]])
+
+
+def _padded(values: FloatArray, width: int) -> FloatArray:
+    return np.pad(values, (0, width - len(values)), mode="edge")
+
+
+def _column(coefficients: FloatArray, power: int) -> FloatArray:
+    has_it = power < coefficients.shape[1]
+    return coefficients[:, power] if has_it else np.zeros(len(coefficients))

@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dichotomies.calibrators.multiclass import MulticlassCalibrator
 from dichotomies.export.calibrators import calibrated
-from dichotomies.export.composition import composed
-from dichotomies.export.graph import Graph
+from dichotomies.export.graph import Graph, composed
 from dichotomies.export.scorers import log_odds
 from dichotomies.inference.fitted import FittedForest, GivenProbabilities
 

@@ -10,13 +10,20 @@ from typing import Any
 import numpy as np
 
 from dichotomies._common.typing import FloatArray, IntArray, Matrix
+from dichotomies._kernels.best_first import (
+    Maps,
+    Paths,
+    Ranking,
+    SearchedTree,
+    along_paths,
+    best_first,
+    empty_heap,
+    none_reached,
+)
 from dichotomies._kernels.compile import canonical, is_small
+from dichotomies._kernels.node_scores import Room, SparseNodes, empty_room
 from dichotomies._kernels.score_maps import FARTHEST
-from dichotomies._kernels.search.best_first import Ranking, best_first, empty_heap
-from dichotomies._kernels.search.node_scores import Room, SparseNodes, empty_room
-from dichotomies._kernels.search.paths import Paths, along_paths
-from dichotomies._kernels.search.sparse import best_first_sparse
-from dichotomies._kernels.search.visits import Maps, SearchedTree, none_reached
+from dichotomies._kernels.sparse_search import best_first_sparse
 from dichotomies.calibrators.binary import ScoreMaps
 from dichotomies.inference.scorers import CalibratedScorer
 from dichotomies.learners.weights import SparseWeights

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dichotomies._common.array_api import like, log_softmax
 from dichotomies._common.chunks import row_slices, rows_within
-from dichotomies._common.validation import to_host
+from dichotomies._common.validation import like, log_softmax, to_host
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import CalibratedScorer, JoinedScorer
 from dichotomies.learners import Scorer

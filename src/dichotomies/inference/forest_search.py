@@ -16,8 +16,6 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dichotomies._common.typing import FloatArray, IntArray, Matrix
-from dichotomies._kernels.compile import is_small
-from dichotomies._kernels.search.candidates import find_candidates
 from dichotomies.calibrators.multiclass import LOWEST, MulticlassCalibrator
 from dichotomies.inference.scorers import some_nodes
 from dichotomies.inference.search import FEW_VISITS, Found, Search, TreeSearch
@@ -32,7 +30,17 @@ _EVALUATED = 2
 
 
 class _Named(NamedTuple):
-    """Classes that trees have named for some rows and their pools; see `find_candidates`."""
+    """Classes that trees have named for some rows.
+
+    Attributes
+    ----------
+    codes, upper : (n_rows, n)
+        Classes, and the pool with the last log-probability of every tree that did not name them; -1 and minus
+        infinity where there are fewer.
+    unseen : (n_rows,)
+        The pool of the last log-probabilities, which bounds that of all other classes.
+    n_visits : (n_rows,)
+    """
 
     codes: IntArray
     upper: FloatArray
@@ -132,15 +140,25 @@ class ForestSearch(Search):
     # ------------------------------------------------------------------ steps
 
     def _named(self, X: Matrix, m: int) -> _Named:
-        """The `m` most probable classes by each tree."""
+        """The different classes among the `m` most probable by each tree, the highest bound first."""
         parts = [tree.best(X, m) for tree in self.trees]
-        found, log_proba = np.stack([part.codes for part in parts]), np.stack([p.log_proba for p in parts])
-        shape = X.shape[0], len(parts) * m
-        codes, upper, unseen = np.empty(shape, dtype=np.intp), np.empty(shape), np.empty(shape[0])
-        memory = np.full(self.forest.n_classes, -1), np.empty((shape[1], len(parts)))
-        small = is_small(shape[0], 1e-5 * codes.size, is_answer=True)
-        find_candidates.when(small)(found, log_proba, self.is_geometric, *memory, codes, upper, unseen)
-        return _Named(codes, upper, unseen, np.sum([part.n_visits for part in parts], axis=0))
+        n_rows, n_trees, n_classes = X.shape[0], len(parts), self.forest.n_classes
+        n_visits = np.sum([part.n_visits for part in parts], axis=0)
+        found = np.hstack([part.codes for part in parts])  # (n_rows, n_trees * m)
+        last = np.stack([part.log_proba[:, -1] for part in parts])  # bounds all classes not named
+        key, first, which = np.unique(
+            np.arange(n_rows)[:, None] * n_classes + found, return_index=True, return_inverse=True
+        )
+        row, code = np.divmod(key, n_classes)
+        known = last[:, row]
+        named_by = np.tile(np.repeat(np.arange(n_trees), m), n_rows)
+        known[named_by, which.ravel()] = np.hstack([part.log_proba for part in parts]).ravel()
+        pool = self._pooled(known)
+        order = np.lexsort((first, -pool, row))  # rows stay together
+        place = row, np.arange(len(row)) - np.searchsorted(row, row)
+        codes, upper = np.full(found.shape, -1), np.full(found.shape, -np.inf)
+        codes[place], upper[place] = code[order], pool[order]
+        return _Named(codes, upper, self._pooled(last), n_visits)
 
     def _evaluated(self, X: Matrix, named: _Named, k: int, least: float) -> tuple[Found, FloatArray]:
         """The `k` best of the classes named, and the rank that others must exceed."""

@@ -12,7 +12,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
-    from dichotomies._kernels.search.best_first import Ranking
+    from dichotomies._kernels.best_first import Ranking
     from dichotomies.learners import Scorer
 
 #: Nodes that a row looks into per wave: at least this many, and this part of what it has reached. More nodes

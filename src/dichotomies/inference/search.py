@@ -17,8 +17,7 @@ import numpy as np
 from scipy.special import log_expit
 
 from dichotomies._common.typing import FloatArray, IntArray, Matrix
-from dichotomies._kernels.search.best_first import Ranking
-from dichotomies._kernels.search.paths import Paths
+from dichotomies._kernels.best_first import Paths, Ranking
 from dichotomies.calibrators.multiclass import LOWEST, MulticlassCalibrator
 from dichotomies.inference.compiled_search import CompiledSearch, compiled_way, is_compiled
 from dichotomies.inference.frontier import Frontier

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from dichotomies._common.chunks import LIMIT, rows_within
-from dichotomies._common.gathering import gather
+from dichotomies._common.best_of import gather
+from dichotomies._common.chunks import rows_within
+from dichotomies._common.progress import CALL
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies._kernels.compile import csr_arrays, is_small
-from dichotomies._kernels.search.node_scores import DenseNodes, SparseNodes
+from dichotomies._kernels.node_scores import DenseNodes, SparseNodes
 from dichotomies._kernels.weights import (
     FeatureWeights,
     dense_pairs,
@@ -166,7 +167,7 @@ class SparseWeights:
         """Row of each common feature in a dense matrix (-1 for others), and that matrix."""
         n_nodes = len(self.intercept)
         n_entries = np.diff(self.feature_offsets)
-        limit = LIMIT.get()
+        limit = CALL.get().limit
         most = rows_within(_COMMON_BYTES if limit is None else min(_COMMON_BYTES, limit // 4), n_nodes)
         features = np.argsort(-n_entries, kind="stable")[:most]
         features = features[_COMMON_PART * n_entries[features] >= n_nodes]

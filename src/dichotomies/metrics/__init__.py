@@ -12,13 +12,11 @@ from dichotomies.metrics.calibration import (
     expected_calibration_error,
     maximum_calibration_error,
 )
-from dichotomies.metrics.chunked import evaluate
-from dichotomies.metrics.decomposition import Decomposition, loss_decomposition
-from dichotomies.metrics.evaluation import Evaluation
+from dichotomies.metrics.decomposition import Decomposition, loss_decomposition, smooth_calibration_error
+from dichotomies.metrics.evaluation import Evaluation, evaluate
 from dichotomies.metrics.facts import RowFacts
 from dichotomies.metrics.reliability import ReliabilityCurve, reliability_curve
 from dichotomies.metrics.scores import accuracy, brier_score, negative_log_likelihood, top_k_accuracy
-from dichotomies.metrics.smooth import smooth_calibration_error
 
 __all__ = [
     "Bins",

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._common.validation import row_weights
-from dichotomies._kernels.row_facts import add_to_bins
 from dichotomies.metrics import _input
 from dichotomies.metrics._input import check_choice
 from dichotomies.metrics.facts import RowFacts, ScoredEvents, probability_blocks
@@ -127,7 +127,18 @@ class ClassBinsBuilder:
     ) -> None:
         """Add rows of class probabilities, shape (n_rows, n_classes)."""
         batch = np.zeros(len(codes), dtype=np.intp) if batch is None else batch
-        add_to_bins(proba, codes, weight, batch, self._edges[1:-1], *self._sums)
+        inner, rows = self._edges[1:-1], np.arange(len(codes))
+        in_first = proba <= (inner[0] if len(inner) else np.inf)
+        deal = csr_array((weight, (batch, rows)), (self.n_batches, len(codes)))
+        sum_weight, sum_score, outcome = self._sums
+        sum_weight[:, 0] += deal @ in_first
+        sum_score[:, 0] += deal @ np.where(in_first, proba, 0.0)
+        row, column = np.divmod(np.flatnonzero(~in_first), proba.shape[1])  # few, because a row sums to 1
+        score = proba[row, column]
+        place = batch[row], np.searchsorted(inner, score), column
+        np.add.at(sum_weight, place, weight[row])
+        np.add.at(sum_score, place, weight[row] * score)
+        np.add.at(outcome, (batch, np.searchsorted(inner, proba[rows, codes]), codes), weight)
 
     def bins(self, times: FloatArray | None = None) -> Bins:
         """Return the bins so far, of shape (n_bins, n_classes), with each batch repeated `times` times."""

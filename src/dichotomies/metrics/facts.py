@@ -12,7 +12,6 @@ import numpy.typing as npt
 from dichotomies._common.chunks import row_slices, rows_within
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._common.validation import row_weights, to_host
-from dichotomies._kernels.row_facts import reduce_rows
 from dichotomies.metrics import _input
 
 #: Bytes of probabilities reduced at a time, small enough for a core's cache.
@@ -181,17 +180,27 @@ def reduced_block(
 ) -> RowFacts:
     """Reduce one block of rows; `first_row` is its offset, for error messages."""
     n, n_classes = block.proba.shape
-    predicted, rank = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
-    brier, smallest, total, complement = np.empty((4, n))
-    largest = np.empty((n, min(max(top_k), n_classes)))
-    ordered_by = block.proba if block.log_proba is None else block.log_proba
-    reduce_rows(ordered_by, block.proba, codes, predicted, rank, brier, smallest, total, complement, largest)
+    each, proba = np.arange(n), block.proba
+    ordered_by = proba if block.log_proba is None else block.log_proba
+    of_truth = ordered_by[each, codes][:, None]
+    before = (ordered_by == of_truth) & (np.arange(n_classes) < codes[:, None])
+    rank = ((ordered_by > of_truth) | before).sum(axis=1)
+    predicted = ordered_by.argmax(axis=1)
+    own = proba[each, codes]
+    # the true class is subtracted here, where cancellation is harmless to small differences
+    others = np.maximum(np.einsum("ij,ij->i", proba, proba) - own * own, 0.0)
+    brier = others + (1.0 - own) * (1.0 - own)
+    smallest, total = proba.min(axis=1), proba.sum(axis=1)
+    k = min(max(top_k), n_classes)
+    largest = np.sort(np.partition(proba, n_classes - k, axis=1)[:, n_classes - k :], axis=1)[:, ::-1]
+    rest = proba.copy()
+    rest[each, predicted] = 0.0
+    complement = rest.sum(axis=1)  # accurate near 0
     _input.check_proba(smallest, total, block.dtype, first_row)
     # a sum of probabilities may exceed 1 by rounding, which would make log(1 - p) NaN
     sums = np.minimum(np.cumsum(largest, axis=1), 1.0)
     with np.errstate(divide="ignore"):
-        own = ordered_by[np.arange(n), codes]
-        log_own = np.log(own) if block.log_proba is None else own
+        log_own = np.log(own) if block.log_proba is None else of_truth[:, 0]
         log_complement = np.log(complement)
     if block.log_proba is not None:
         _fix_underflow(log_complement, block.log_proba, predicted)

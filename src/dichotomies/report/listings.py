@@ -10,10 +10,9 @@ from scipy.special import betainc
 
 from dichotomies._common.typing import BoolArray, FloatArray
 from dichotomies.diagnostics.reliability import ClassCalibration
-from dichotomies.report.data import numbers
 from dichotomies.report.measurements import Measurements
-from dichotomies.report.summary import interval
-from dichotomies.report.words import count, example_text, name_of, percent, percents, plural
+from dichotomies.report.page import count, example_text, name_of, percent, percents, plural
+from dichotomies.report.summary import interval, numbers
 
 _LINES = 20
 

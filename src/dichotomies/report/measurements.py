@@ -22,7 +22,7 @@ from dichotomies.diagnostics.evaluated_model import last_step
 from dichotomies.diagnostics.reliability import of_evaluation
 from dichotomies.metrics import Evaluation, RowFacts, evaluate
 from dichotomies.metrics.binning import sums_by_index
-from dichotomies.report.words import percent
+from dichotomies.report.page import percent
 from dichotomies.tree import ClassTree
 
 _CONFIDENCES, _COVERAGES = (0.5, 0.8, 0.9, 0.95), (0.8, 0.9, 0.95)

@@ -14,11 +14,10 @@ from sklearn.utils.validation import _num_samples
 
 from dichotomies._common.typing import Matrix
 from dichotomies.diagnostics.evaluated_model import fitted_dichotomy
-from dichotomies.report import data, listings, summary
+from dichotomies.report import listings, summary
 from dichotomies.report.listings import acceptance_data, acceptance_rows
 from dichotomies.report.measurements import Measurements, answer_rows, measure
-from dichotomies.report.page import Report, page_of, require_jinja2
-from dichotomies.report.words import count, name_of, plural
+from dichotomies.report.page import Report, count, name_of, page_of, plural, require_jinja2
 
 _PACKAGES = ("dichotomies", "numpy", "scipy", "scikit-learn")
 
@@ -189,7 +188,7 @@ def content_of(measured: Measurements, examples: Sequence[Any] | None, created: 
         "n_depths": len(measured.cuts.depths),
         "version": _version(),
         "created": created,
-        "data": data.script_data(measured) | {"accepted": acceptance_data(measured)},
+        "data": summary.script_data(measured) | {"accepted": acceptance_data(measured)},
     }
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._common.validation import LEAST_WEIGHT, MOST_ROWS, bounded_counts
+from dichotomies._kernels.isotonic import SegmentArrays
 from dichotomies._kernels.score_maps import FARTHEST
-from dichotomies._kernels.segments import SegmentArrays
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray, Matrix
     from dichotomies.learners.boosting.learner import BoostingLearner
     from dichotomies.rows import Rows
-    from dichotomies.rows.row_counts import RowCounts
+    from dichotomies.rows.spilled import RowCounts
     from dichotomies.training.plan import Plan
 
 _BINS = "bins.npz"

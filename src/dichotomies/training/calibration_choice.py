@@ -20,7 +20,7 @@ from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer
 from dichotomies.rows.folds import calibration_fold, stratified
 from dichotomies.training.external import NONE, Calibration, Unseen, name_of
-from dichotomies.training.memory import most_calibration_rows
+from dichotomies.training.plan import most_calibration_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dichotomies.calibrators.binary import ScoreMaps, cross_fitted_nll, segment_nll
-from dichotomies.calibrators.binary.temperature import BinaryTemperature
+from dichotomies.calibrators.binary.platt import BinaryTemperature
 from dichotomies.inference.scorers import MOST_LOG_ODDS, AveragedScorer, CalibratedScorer
 from dichotomies.learners import Wanted
 from dichotomies.rows import Segments

@@ -15,7 +15,7 @@ from dichotomies.calibrators.multiclass.auto import AutoCalibration
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Such
 from dichotomies.rows.folds import stratified
-from dichotomies.training.memory import most_calibration_rows
+from dichotomies.training.plan import most_calibration_rows
 
 if TYPE_CHECKING:
     from dichotomies._common.typing import FloatArray, IntArray, LabelArray, Matrix

@@ -16,15 +16,13 @@ from dichotomies.learners.base import statistics_of
 from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
 from dichotomies.rows import NodeTask, Rows
 from dichotomies.rows.folds import fold_count, fold_of_rows
-from dichotomies.rows.row_counts import RowCounts
-from dichotomies.training.calibration_file import fit_filed, most_rows
-from dichotomies.training.class_totals import with_totals
+from dichotomies.rows.spilled import RowCounts
+from dichotomies.training.calibration_file import fit_filed, most_rows, with_totals
 from dichotomies.training.judging import LearnerJudge
 from dichotomies.training.kept_rows import KeptRows, counted_once, unseen_scores
-from dichotomies.training.placing import placed
 from dichotomies.training.plan import Plan
 from dichotomies.training.train import Trained, grow, train
-from dichotomies.training.updating import joined_rows, settled, without
+from dichotomies.training.updating import joined_rows, placed, settled, without
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
 

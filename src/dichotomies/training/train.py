@@ -8,16 +8,19 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from dichotomies._common.chunks import chunk_rows, row_slices
 from dichotomies._common.parallel import Context
 from dichotomies._common.progress import CALIBRATING
-from dichotomies._common.typing import BoolArray
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies.inference.conformal import ConformalRows
 from dichotomies.inference.fitted import FittedForest
 from dichotomies.inference.scorers import JoinedScorer, base_scorers, some_nodes
+from dichotomies.inference.sets import evaluated
 from dichotomies.learners import Scorer
 from dichotomies.rows import NodeTask, Rows
-from dichotomies.rows.folds import fold_count, fold_of_rows, hold_out
+from dichotomies.rows.folds import CALIBRATION_FOLDS, calibration_fold, fold_count, fold_of_rows, hold_out
 from dichotomies.structures import GrowingTask, TreeJudge
 from dichotomies.training.calibration_choice import choose, unseen_by
 from dichotomies.training.cross_fitting import CrossFit, wanted_by
@@ -25,14 +28,48 @@ from dichotomies.training.external import (
     Calibration,
     Unseen,
     calibration_sample,
+    fit_calibrator,
     fit_external,
     given,
     settled,
 )
 from dichotomies.training.kept_rows import KeptRows, unseen_scores
-from dichotomies.training.memory import set_limit
-from dichotomies.training.plan import Plan
+from dichotomies.training.plan import Plan, set_limit
 from dichotomies.tree.forest import Forest
+
+
+def conformal_scores(plan: Plan, fitted: FittedForest, rows: Rows, unseen: Unseen) -> ConformalRows | None:
+    """Evaluate all rows by models that have not seen them; None if there is no row."""
+    sample = rows.take(unseen.rows)
+    if not len(sample):
+        return None
+    if sample.fold is None:
+        fold = fold_of_rows(sample.codes, CALIBRATION_FOLDS, np.random.RandomState(0))
+    else:
+        fold = calibration_fold(sample.fold)
+    log_proba = _calibrated(fitted, sample, fold, unseen.log_proba(plan.n_jobs))
+    groups = plan.prediction_sets if plan.prediction_sets > 1 else None
+    parts = [
+        evaluated(fitted.tree, log_proba[part].astype(np.float64), sample.codes[part], groups)
+        for part in row_slices(len(sample), chunk_rows(fitted.n_classes))
+    ]
+    return ConformalRows.joined(parts)
+
+
+def _calibrated(fitted: FittedForest, sample: Rows, fold: IntArray, log_proba: FloatArray) -> FloatArray:
+    """Log-probabilities by external calibrators that were fitted without the fold of the row."""
+    if fitted.external is None:
+        return log_proba
+    out = log_proba.copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for f in range(int(fold.max()) + 1):
+            inside, outside = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
+            other = fit_calibrator(fitted.external, sample.take(outside), log_proba[outside])
+            if other is not None:
+                out[inside] = other.predict_log_proba(log_proba[inside].astype(np.float64))
+    return out
+
 
 #: Rows a class must have for some to be held out.
 _FEWEST_ROWS = 4
@@ -139,7 +176,7 @@ def _conformal(plan: Plan, fitted: FittedForest, rows: Rows, unseen: Unseen | No
     """Scores for prediction sets, if they are planned."""
     if not plan.prediction_sets or unseen is None:
         return None
-    from dichotomies.training.set_scores import conformal_scores  # takes long to import
+    from dichotomies.training.train import conformal_scores  # takes long to import
 
     return conformal_scores(plan, fitted, rows, unseen)
 

@@ -17,8 +17,7 @@ from dichotomies._common.typing import BoolArray, FloatArray, IntArray, LabelArr
 from dichotomies._common.validation import as_labels, codes_of
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array, Size, check_value
-from dichotomies.tree.conversions import Conversions
-from dichotomies.tree.drawing import draw
+from dichotomies.tree.conversions import Conversions, draw
 
 _REPR_CLASSES = 8
 

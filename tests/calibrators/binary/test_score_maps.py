@@ -15,7 +15,7 @@ from dichotomies.calibrators.binary import (
     cross_fitted_nll,
     segment_nll,
 )
-from dichotomies.calibrators.binary.cross_fitting import folds
+from dichotomies.calibrators.binary.base import folds
 from tests.calibrators.binary.examples import awkward, drawn, join
 
 

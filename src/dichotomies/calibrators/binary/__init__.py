@@ -1,7 +1,11 @@
 """Binary calibrators, for a single scorer or for all nodes of a tree at once."""
 
-from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
-from dichotomies.calibrators.binary.cross_fitting import cross_fitted_log_odds, cross_fitted_nll
+from dichotomies.calibrators.binary.base import (
+    BINARY,
+    BinaryCalibrator,
+    cross_fitted_log_odds,
+    cross_fitted_nll,
+)
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.rows.segments import Segments, row_nll, segment_nll
 

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-import dichotomies.calibrators.binary.shrunk
-import dichotomies.calibrators.binary.smooth_isotonic  # noqa: F401 - candidates: so that they are found first
 from dichotomies._common.best_of import best_of
 from dichotomies._common.typing import FloatArray
-from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator
-from dichotomies.calibrators.binary.cross_fitting import cross_fitted_log_odds
+from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator, cross_fitted_log_odds
 from dichotomies.calibrators.binary.score_maps import IDENTITY, ScoreMaps
 from dichotomies.rows.segments import Segments, row_nll
 

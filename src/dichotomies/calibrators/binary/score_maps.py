@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dichotomies._common.gathering import gather
+from dichotomies._common.best_of import gather
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import is_small
 from dichotomies._kernels.score_maps import (

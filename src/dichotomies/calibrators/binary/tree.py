@@ -11,13 +11,11 @@ import numpy.typing as npt
 from scipy.special import expit
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from dichotomies._common.array_api import as_given
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-from dichotomies._common.validation import to_host
-from dichotomies._kernels.platt import EQUAL
+from dichotomies._common.validation import as_given, to_host
 from dichotomies._kernels.score_maps import LARGEST, LINES, Knots
 from dichotomies.calibrators.binary.base import BINARY, BinaryCalibrator, both_sides, checked_scores
-from dichotomies.calibrators.binary.platt import PlattScaling
+from dichotomies.calibrators.binary.platt import EQUAL, PlattScaling
 from dichotomies.calibrators.binary.score_maps import ScoreMaps
 from dichotomies.persistence.checks import Array, Part, Size, declares, expect
 from dichotomies.rows.segments import Segments, bounded

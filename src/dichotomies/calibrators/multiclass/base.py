@@ -13,10 +13,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from dichotomies._common.array_api import as_given
 from dichotomies._common.registry import Registry
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray
-from dichotomies._common.validation import bounded_counts, namespace, row_weights, to_host
+from dichotomies._common.validation import as_given, bounded_counts, namespace, row_weights, to_host
 from dichotomies.calibrators.multiclass._calibration_rows import (
     CalibrationRows,
     normalise,

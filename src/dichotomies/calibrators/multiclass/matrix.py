@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from dichotomies._common.array_api import like
 from dichotomies._common.typing import FloatArray
+from dichotomies._common.validation import like
 from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows, normalise
 from dichotomies.calibrators.multiclass._folds import balanced_folds
 from dichotomies.calibrators.multiclass._likelihood import Likelihood, best_scale

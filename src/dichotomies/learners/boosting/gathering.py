@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dichotomies._common.gathering import take_segments
+from dichotomies._common.best_of import take_segments
 from dichotomies._kernels.boosting.boosting import CATEGORICAL
 
 if TYPE_CHECKING:

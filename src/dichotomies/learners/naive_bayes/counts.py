@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from dichotomies._common.parallel import Context, run
 from dichotomies._common.typing import FloatArray, IntArray
-from dichotomies._kernels.naive_bayes.sparse import (
+from dichotomies._kernels.naive_bayes import (
     BERNOULLI,
     LEAVES,
     MERGED,
@@ -27,8 +27,7 @@ from dichotomies._kernels.naive_bayes.sparse import (
     Workspace,
     visit_nodes,
 )
-from dichotomies.learners.naive_bayes.smoothing import Smoothing
-from dichotomies.learners.naive_bayes.trainer import NodeTrainer, Sides
+from dichotomies.learners.naive_bayes.smoothing import NodeTrainer, Sides, Smoothing
 from dichotomies.learners.weights import DenseWeights, SparseWeights
 from dichotomies.rows import NodeTask
 

@@ -9,16 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dichotomies._common.gathering import gather
+from dichotomies._common.best_of import gather
 from dichotomies._common.parallel import Context
 from dichotomies._common.typing import BoolArray, FloatArray, IntArray, Matrix
 from dichotomies._kernels.composition import levels
-from dichotomies._kernels.naive_bayes.gaussian import Quadratic, add_steep, score_pairs
-from dichotomies._kernels.search.node_scores import QuadraticNodes
+from dichotomies._kernels.naive_bayes import Quadratic, add_steep, score_pairs
+from dichotomies._kernels.node_scores import QuadraticNodes
 from dichotomies.learners.base import Unsupported
 from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics, Moments
-from dichotomies.learners.naive_bayes.smoothing import Prior
-from dichotomies.learners.naive_bayes.trainer import NodeTrainer
+from dichotomies.learners.naive_bayes.smoothing import NodeTrainer, Prior
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Array
 from dichotomies.rows import NodeTask

@@ -15,8 +15,7 @@ from dichotomies.learners.base import LEARNERS, SCORER, CrossFitted, Learner, No
 from dichotomies.learners.naive_bayes.class_statistics import ClassStatistics
 from dichotomies.learners.naive_bayes.counts import DenseTrainer, SparseTrainer
 from dichotomies.learners.naive_bayes.gaussian import GaussianRule, GaussianTrainer
-from dichotomies.learners.naive_bayes.smoothing import Smoothing
-from dichotomies.learners.naive_bayes.trainer import NodeTrainer
+from dichotomies.learners.naive_bayes.smoothing import NodeTrainer, Smoothing
 from dichotomies.persistence import savable
 from dichotomies.persistence.checks import Part
 from dichotomies.rows import NodeTask

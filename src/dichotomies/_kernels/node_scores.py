@@ -9,7 +9,7 @@ import numpy.typing as npt
 from dichotomies._common.typing import FloatArray
 from dichotomies._kernels.compile import compiled_as
 from dichotomies._kernels.elementary import dot
-from dichotomies._kernels.naive_bayes.gaussian import Quadratic, row_of, score_one
+from dichotomies._kernels.naive_bayes import Quadratic, row_of, score_one
 
 
 class SparseNodes(NamedTuple):

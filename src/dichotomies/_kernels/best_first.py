@@ -7,12 +7,76 @@ the most probable one is taken next: if it is a class, no other class is more pr
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._common.typing import BoolArray, FloatArray, IntArray
 from dichotomies._kernels.compile import kernel
-from dichotomies._kernels.score_maps import AFFINE
-from dichotomies._kernels.search.node_scores import Room, node_score
-from dichotomies._kernels.search.visits import Reached, SearchedTree, log_likelier, mapped
+from dichotomies._kernels.node_scores import Room, node_score
+from dichotomies._kernels.score_maps import AFFINE, apply_one
+
+
+class Maps(NamedTuple):
+    """Maps of the nodes as in `ScoreMaps`, or none; scores are first clipped to ``[-bound, bound]``."""
+
+    kinds: npt.NDArray[np.int8]
+    parameters: FloatArray
+    knot_offsets: IntArray
+    knots: FloatArray
+    probabilities: FloatArray
+    bound: float
+
+
+class SearchedTree(NamedTuple):
+    """Nodes of a tree as a search takes them.
+
+    Attributes
+    ----------
+    nodes : SparseNodes, DenseNodes or QuadraticNodes
+    maps : Maps
+    left, right : (n_nodes,)
+        Child node, or ``~code`` of a class.
+    """
+
+    nodes: Any
+    maps: Maps
+    left: IntArray
+    right: IntArray
+
+
+class Reached(NamedTuple):
+    """Nodes and classes that a row has reached, numbered in the order of reaching; all (2 * n_nodes + 1,).
+
+    The root is 0, the children of visit v are 2 v + 1 and 2 v + 2.
+
+    Attributes
+    ----------
+    item
+        A node, or ``~code`` of a class.
+    log_proba
+    """
+
+    item: IntArray
+    log_proba: FloatArray
+
+
+def none_reached(n_nodes: int) -> Reached:
+    """Allocate memory that can hold the whole tree."""
+    return Reached(np.empty(2 * n_nodes + 1, np.int64), np.empty(2 * n_nodes + 1))
+
+
+@kernel
+def mapped(maps: Maps, k: int, score: float) -> float:
+    """Apply the map of a node."""
+    one = np.array([score])
+    own = slice(maps.knot_offsets[k], maps.knot_offsets[k + 1])
+    apply_one(maps.kinds[k], maps.parameters[k], maps.knots[own], maps.probabilities[own], one)
+    return float(one[0])
+
+
+@kernel
+def log_likelier(s: float) -> float:
+    """Log-probability of the likelier side, of log-odds."""
+    return float(-np.log(1.0 + np.exp(-np.abs(s))))
 
 
 class Ranking(NamedTuple):
@@ -166,3 +230,72 @@ def best_first(
         n_visits[i] = visit
         for j in range(n_found, codes.shape[1]):
             codes[i, j], log_proba[i, j] = -1, -np.inf
+
+
+class Paths(NamedTuple):
+    """Ways from the root to each class.
+
+    Attributes
+    ----------
+    nodes, goes_left : (n,)
+        Nodes above the classes, and whether the class is on their left.
+    offsets : (n_classes + 1,)
+        Start of each class's path, and the end.
+    """
+
+    nodes: IntArray
+    goes_left: BoolArray
+    offsets: IntArray
+
+
+@kernel
+def along_paths(
+    rows: Any,
+    tree: SearchedTree,
+    paths: Paths,
+    codes: IntArray,
+    visit_of: IntArray,
+    reached: Reached,
+    room: Room,
+    log_proba: FloatArray,
+    n_visits: IntArray,
+) -> None:
+    """Write the log-probabilities (n_rows, m) of the classes `codes`; a code of -1 is passed over.
+
+    Parameters
+    ----------
+    visit_of : (n_nodes,)
+        Memory, filled with -1 before and after.
+    n_visits : (n_rows,)
+        Written: the number of nodes evaluated.
+    """
+    nodes, maps, left, right = tree
+    kinds, parameters, bound = maps.kinds, maps.parameters, maps.bound
+    items, reaches = reached
+    items[0], reaches[0] = 0, 0.0
+    for i in range(len(codes)):
+        visit = 0
+        for j in range(codes.shape[1]):
+            if codes[i, j] < 0:
+                continue
+            number = 0
+            for step in range(paths.offsets[codes[i, j]], paths.offsets[codes[i, j] + 1]):
+                k = paths.nodes[step]
+                if visit_of[k] < 0:
+                    s = node_score(rows, nodes, i, k, number, visit, (left[k] >= 0, right[k] >= 0), room)
+                    if len(kinds) > 0:
+                        s = min(max(s, -bound), bound)
+                        is_affine = kinds[k] == AFFINE
+                        s = parameters[k, 0] * s + parameters[k, 1] if is_affine else mapped(maps, k, s)
+                    likelier = reaches[number] + log_likelier(s)
+                    items[2 * visit + 1], items[2 * visit + 2] = left[k], right[k]
+                    reaches[2 * visit + 1] = likelier + min(s, 0.0)
+                    reaches[2 * visit + 2] = likelier - max(s, 0.0)
+                    visit_of[k] = visit
+                    visit += 1
+                number = 2 * visit_of[k] + (1 if paths.goes_left[step] else 2)
+            log_proba[i, j] = reaches[number]
+        n_visits[i] = visit
+        for number in range(2 * visit + 1):
+            if items[number] >= 0:
+                visit_of[items[number]] = -1

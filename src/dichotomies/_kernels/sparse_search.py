@@ -5,11 +5,19 @@ from typing import Any
 import numpy as np
 
 from dichotomies._common.typing import FloatArray, IntArray
+from dichotomies._kernels.best_first import (
+    Heap,
+    Ranking,
+    Reached,
+    SearchedTree,
+    log_likelier,
+    mapped,
+    sift_down,
+    sift_up,
+)
 from dichotomies._kernels.compile import kernel
+from dichotomies._kernels.node_scores import Room
 from dichotomies._kernels.score_maps import AFFINE
-from dichotomies._kernels.search.best_first import Heap, Ranking, sift_down, sift_up
-from dichotomies._kernels.search.node_scores import Room
-from dichotomies._kernels.search.visits import Reached, SearchedTree, log_likelier, mapped
 
 
 @kernel

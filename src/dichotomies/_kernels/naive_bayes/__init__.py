@@ -1,1 +1,0 @@
-"""Naive Bayes at the nodes of a tree from the statistics of classes."""

@@ -1,1 +1,0 @@
-"""Kernels that search a tree for the most probable classes of each row."""
