@@ -38,11 +38,13 @@ class Probabilities:
     test_y: IntArray
 
     def few(self, rows_per_class: int, seed: int) -> Probabilities:
-        """Keep so many calibration rows of each class."""
+        """Keep so many calibration rows a class in the mean, of each class its share, one at least."""
+        counts = np.bincount(self.y, minlength=self.proba.shape[1])
+        wanted = np.maximum(np.rint(rows_per_class * counts / counts.mean()), 1)
         order = np.lexsort((np.random.default_rng(seed).random(len(self.y)), self.y))
         sorted_y = self.y[order]
         rank = np.arange(len(order)) - np.searchsorted(sorted_y, sorted_y)
-        kept = np.sort(order[rank < rows_per_class])
+        kept = np.sort(order[rank < wanted[sorted_y]])
         return Probabilities(self.proba[kept], self.y[kept], self.test_proba, self.test_y)
 
     def halves(self) -> Probabilities:

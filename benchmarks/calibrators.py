@@ -42,12 +42,13 @@ TEXT = """
 # Calibrators beside those of other packages
 
 Class probabilities of flat models on rows that they were not trained on, in five folds: calibrated on 2, 5,
-20 and 100 rows a class of four folds, or as many as there are, and evaluated on the fifth, in turn. All
-numbers are means over the folds. Every method has its package's defaults. Probabilities below 1e-15 are read
-as 1e-15, in the input of all methods and in their NLL; "-" where a method answers NaN, refuses so few rows,
-or takes minutes. *ECE* is the expected calibration error of the most probable class in 20 bins of equal
-width; *classwise ECE* its mean over the classes, each against the others. *Time* is processor time in one
-thread for fitting and predicting, relative to `vector`.
+20 and 100 rows a class of four folds (in the mean: each class has its share, and one row at least), or as
+many as there are, and evaluated on the fifth, in turn. All numbers are means over the folds. Every method
+has its package's defaults. Probabilities below 1e-15 are read as 1e-15, in the input of all methods and in
+their NLL; "-" where a method answers NaN, refuses so few rows, or takes minutes. *ECE* is the expected
+calibration error of the most probable class in 20 bins of equal width; *classwise ECE* its mean over the
+classes, each against the others. *Time* is processor time in one thread for fitting and predicting, relative
+to `vector`.
 
 `nested, three trees` is the geometric mean of nested calibration along its own tree, one of 2-means and one
 of average linkage of the classes' mean log-probabilities. It is a fraction of a percent better than one

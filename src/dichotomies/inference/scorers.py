@@ -140,7 +140,7 @@ class SomeNodes:
 
     def log_odds(self, X: Matrix) -> FloatArray:
         """Log-odds of going left for each row at each of the nodes."""
-        return self.scorer.log_odds(X)[:, self.nodes]
+        return np.take(self.scorer.log_odds(X), self.nodes, axis=1)
 
     def pair_log_odds(self, X: Matrix, rows: IntArray, nodes: IntArray) -> FloatArray:
         """Log-odds of going left for row ``rows[i]`` of `X` at node ``nodes[i]``."""
