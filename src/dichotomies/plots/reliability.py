@@ -46,7 +46,7 @@ class ReliabilityDisplay:
     >>> models = {"naive Bayes": bayes, "calibrated": calibrated}
     >>> display = ReliabilityDisplay.from_estimator(models, X[1200:], y[1200:])
     >>> [line.get_label() for line in display.lines_]
-    ['naive Bayes: ECE 0.178', 'calibrated: ECE 0.084']
+    ['naive Bayes: ECE 0.178', 'calibrated: ECE 0.095']
     """
 
     ax_: Any

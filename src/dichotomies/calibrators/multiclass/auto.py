@@ -78,7 +78,7 @@ class AutoCalibration(MulticlassCalibrator):
     >>> MULTICLASS.create("auto").fit(log_proba, y).chosen_
     'none'
     >>> MULTICLASS.create("auto").fit(3 * log_proba, y).chosen_
-    'vector-odds'
+    'temperature'
     """
 
     block_bytes = 2**22  # as nested calibration needs
@@ -106,8 +106,9 @@ class AutoCalibration(MulticlassCalibrator):
                     name: each.held_out_on(rows, fold, in_full=in_full) for name, each in fitted.items()
                 }
                 losses = {name: each.loss for name, each in held_out.items()}
-            self.nll_ = {name: float(rows.weight @ loss) / rows.total_weight for name, loss in losses.items()}
-            self.chosen_ = simplest_of(losses, rows.weight, _NEARLY)
+            weight = _judged(rows, fold)
+            self.nll_ = {name: float(weight @ loss) / float(weight.sum()) for name, loss in losses.items()}
+            self.chosen_ = simplest_of(losses, weight, _NEARLY)
         self.calibrator_ = fitted.get(self.chosen_) or self._create(self.chosen_).fit_on(rows)
         self.n_iter_, self.converged_ = self.calibrator_.n_iter_, self.calibrator_.converged_
 
@@ -134,6 +135,17 @@ def with_tree(calibrator: MulticlassCalibrator, tree: ClassTree | None) -> Multi
     if tree is not None and calibrator.get_params(deep=False).get("tree", tree) is None:
         calibrator.set_params(tree=tree)
     return calibrator
+
+
+def _judged(rows: CalibrationRows, fold: IntArray) -> FloatArray:
+    """Return the weights of the rows whose class is in other folds too, if there are any.
+
+    The others are of classes that the refits without their fold do not know, but the final calibrator does.
+    """
+    cell = rows.codes * (fold.max() + 1) + fold
+    own = np.bincount(cell, rows.weight)[cell]
+    weight = np.where(rows.class_weight[rows.codes] > own, rows.weight, 0.0)
+    return weight if weight.any() else rows.weight
 
 
 def _usable(rows: CalibrationRows, fold: IntArray, k: int) -> bool:

@@ -84,8 +84,8 @@ class NestedCalibration(MulticlassCalibrator):
     >>> calibrator.tree_
     ClassTree.from_nested([2, [0, 1]])
     >>> calibrator.predict_proba(log_proba[[0, -1]]).round(2)
-    array([[0.6, 0.4, 0. ],
-           [0. , 0. , 1. ]])
+    array([[0.65, 0.35, 0.  ],
+           [0.  , 0.  , 0.99]])
     """
 
     block_bytes = _BLOCK_BYTES  # many, for levels of the tree at a time
