@@ -63,7 +63,7 @@ shell("dichotomies evaluate town.model test.csv")
 
 # %%
 # The report is one HTML file that opens offline; its first sentence is the answer to *how far can it be trusted?*
-# Three live ones, of larger data, are on :doc:`the page of reports </reports>`.
+# Three live ones, of larger data, are on :doc:`the page of reports </report>`.
 shell("dichotomies report town.model test.csv --output town.html")
 
 # %%

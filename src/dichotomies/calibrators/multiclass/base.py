@@ -207,7 +207,10 @@ class MulticlassCalibrator(BaseEstimator, ABC):
         return self.fit_on(rows).held_out_on(rows, fold)
 
     def held_out_on(self, rows: CalibrationRows, fold: IntArray, *, in_full: bool = False) -> HeldOut:
-        """Judge the `rows` that the calibrator was fitted to, each by a refit without its `fold`."""
+        """Judge the `rows` that the calibrator was fitted to, each by a refit without its `fold`.
+
+        `in_full`, refits do not start from the fit to all rows.
+        """
         found = HeldOut.empty(len(fold))
         for own, log_proba in self._refits_in_full(rows, fold) if in_full else self.refits(rows, fold):
             found.put(own, log_proba, rows.codes[own])
@@ -216,14 +219,17 @@ class MulticlassCalibrator(BaseEstimator, ABC):
     def out_of_fold(
         self, rows: CalibrationRows, fold: IntArray, *, in_full: bool = False
     ) -> npt.NDArray[np.float32]:
-        """Return log-probabilities (n_rows, n_classes) of the rows, each by a refit without its `fold`."""
+        """Return log-probabilities (n_rows, n_classes) of the `rows`, each by a refit without its `fold`.
+
+        `in_full`, refits do not start from the fit to all rows.
+        """
         found = np.empty(rows.shape, np.float32)
         for own, log_proba in self._refits_in_full(rows, fold) if in_full else self.refits(rows, fold):
             found[own] = log_proba
         return found
 
     def refits(self, rows: CalibrationRows, fold: IntArray) -> Iterator[tuple[BoolArray, FloatArray]]:
-        """Refit without each `fold`; yield its rows, and their log-probabilities by the refit.
+        """Refit to `rows` without each `fold`; yield its rows, and their log-probabilities by the refit.
 
         Subclasses may start from the fit to all rows, which remembers a little of the fold.
         """
@@ -299,7 +305,18 @@ def _bounded(raw: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def calibration_rows(
     log_proba: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any, classes: npt.ArrayLike | None = None
 ) -> CalibrationRows:
-    """Return the validated rows."""
+    """Validate rows that a calibrator is to be fitted to.
+
+    Parameters
+    ----------
+    log_proba, y, sample_weight, classes
+        See `MulticlassCalibrator.fit`.
+
+    Returns
+    -------
+    CalibrationRows
+        For `MulticlassCalibrator.fit_on`.
+    """
     raw = np.ascontiguousarray(checked_log_proba(to_host(log_proba)))
     codes = _codes(to_host(y), raw, classes)
     return CalibrationRows.read(raw, codes, bounded_counts(row_weights(to_host(sample_weight), len(raw))))

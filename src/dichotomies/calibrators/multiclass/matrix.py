@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.optimize import minimize
 
 from dichotomies._common.typing import FloatArray
-from dichotomies._common.validation import like
 from dichotomies.calibrators.multiclass._calibration_rows import CalibrationRows, normalise
 from dichotomies.calibrators.multiclass._folds import balanced_folds
 from dichotomies.calibrators.multiclass._likelihood import Likelihood, best_scale
@@ -32,10 +29,6 @@ class _MatrixModel(MulticlassCalibrator):
     def scores(self, x: FloatArray) -> FloatArray:
         """Return ``W log p + b``, computed row by row so that its bits do not depend on the other rows."""
         return np.stack([self.matrix_ @ row for row in x]) + self.bias_
-
-    def device_scores(self, x: Any, xp: Any) -> Any:
-        """Return ``W log p + b`` of an array on a device."""
-        return x @ like(self.matrix_.T, x, xp) + like(self.bias_, x, xp)
 
     def _check_size(self) -> None:
         k = self.n_classes_

@@ -178,7 +178,7 @@ class VectorScaling(_VectorModel):
         return 1.0
 
     def refits(self, rows: CalibrationRows, fold: IntArray) -> Iterator[tuple[BoolArray, FloatArray]]:
-        """Refit without each `fold` under the prior of this fit, a few steps from it."""
+        """Refit to `rows` without each `fold` under the prior of this fit, a few steps from it."""
         likelihood = Likelihood(self._inputs(rows), self.n_jobs)
         weighed = likelihood.reweighted(self._weight(likelihood))
         start = np.concatenate([[self.common_scale_], self.scale_ - self.common_scale_, self.bias_])
