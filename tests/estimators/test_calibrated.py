@@ -57,6 +57,8 @@ def test_unknown_labels_and_methods_are_refused_in_a_sentence(iris):
         CalibratedClassifier(clf).fit(X, y)
     with pytest.raises(TypeError, match="Expected a multiclass calibrator: one of"):
         CalibratedClassifier(clf, method=3).fit(X[y < 2], y[y < 2])
+    with pytest.raises(ValueError, match=r"tree must be a ClassTree.*got '2-means'"):
+        CalibratedClassifier(clf, tree="2-means").fit(X[y < 2], y[y < 2])
 
 
 @pytest.mark.parametrize("weighted", [False, True])

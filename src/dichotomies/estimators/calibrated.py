@@ -238,6 +238,11 @@ class CalibratedClassifier(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, 
 
     def _given_tree(self) -> ClassTree:
         """Return the tree that the user has given, over the classes."""
+        if isinstance(self.tree, str) and self.tree != "hierarchy":
+            raise ValueError(
+                "tree must be a ClassTree, nested lists of the labels, 'hierarchy' or None, which grows one "
+                f"from the probabilities; got {self.tree!r}."
+            )
         return structure_of(self.tree).grow(None, self.classes_).over(self.classes_)
 
     @property
