@@ -33,13 +33,11 @@ from dichotomies.training.train import grow, train
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
 
     import numpy.typing as npt
 
     from dichotomies._common.typing import FloatArray, LabelArray, Matrix
     from dichotomies.calibrators.multiclass import MulticlassCalibrator
-    from dichotomies.report import Report
     from dichotomies.rows import Rows
     from dichotomies.training.plan import Plan
     from dichotomies.tree import ClassTree
@@ -197,36 +195,6 @@ class DichotomyEstimator(
         return labels
 
     # ------------------------------------------------------------------ report and files
-
-    def report(
-        self,
-        X: Matrix,
-        y: npt.ArrayLike,
-        *,
-        sample_weight: npt.ArrayLike | None = None,
-        examples: Sequence[object] | None = None,
-    ) -> Report:
-        """Report on how far the probabilities can be trusted on these rows, as one HTML page.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_rows, n_features)
-            Rows that the classifier has not seen.
-        y : array of shape (n_rows,)
-            Their labels.
-        sample_weight : array of shape (n_rows,), optional
-            Weights: 2 counts as the row twice.
-        examples : sequence of length n_rows, optional
-            Names of the rows on the page, or texts.
-
-        Returns
-        -------
-        Report
-            Shows itself in a notebook; ``save(path)`` writes the page.
-        """
-        from dichotomies.report import make  # takes long to import
-
-        return make(self, X, y, sample_weight=sample_weight, examples=examples)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted classifier to a file, which `dichotomies.load` reads.

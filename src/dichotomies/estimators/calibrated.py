@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +37,6 @@ from dichotomies.structures.base import resolve as structure_of
 from dichotomies.training.external import Calibration, name_of
 from dichotomies.tree import ClassTree
 from dichotomies.tree.forest import Forest
-
-if TYPE_CHECKING:
-    from dichotomies.report import Report
 
 
 @savable(
@@ -205,36 +202,6 @@ class CalibratedClassifier(PartialAnswers, ClassifierMixin, MetaEstimatorMixin, 
             return Calibration(external=name_of(self.calibrator_))
         nll = {("none", name): nll for name, nll in self.calibrator_.nll_.items()}
         return Calibration("none", self.calibrator_.chosen_, nll, int(self.class_count_.sum()))
-
-    def report(
-        self,
-        X: Matrix,
-        y: npt.ArrayLike,
-        *,
-        sample_weight: npt.ArrayLike | None = None,
-        examples: Sequence[object] | None = None,
-    ) -> Report:
-        """Report on how far the probabilities can be trusted on these rows, as one HTML page.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of shape (n_rows, n_features)
-            Rows that neither the classifier nor its calibrator has seen.
-        y : array of shape (n_rows,)
-            Their labels.
-        sample_weight : array of shape (n_rows,), optional
-            Weights: 2 counts as the row twice.
-        examples : sequence of length n_rows, optional
-            Names of the rows on the page, or texts.
-
-        Returns
-        -------
-        Report
-            Shows itself in a notebook; ``save(path)`` writes the page.
-        """
-        from dichotomies.report import make  # takes long to import
-
-        return make(self, X, y, sample_weight=sample_weight, examples=examples)
 
     def _given_tree(self) -> ClassTree:
         """Return the tree that the user has given, over the classes."""

@@ -14,6 +14,8 @@ from dichotomies.training.plan import check_whole
 # searches and sets are imported where they are used: it takes long, and not every program asks for them
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
     from scipy.sparse import csr_array
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from dichotomies.inference.fitted import FittedForest
     from dichotomies.inference.tree_answers import TreeAnswers
     from dichotomies.inference.unions import UnionAnswers
+    from dichotomies.report import Report
 
 
 class TopClasses(tuple["LabelArray", "FloatArray"]):
@@ -58,7 +61,7 @@ class TopClasses(tuple["LabelArray", "FloatArray"]):
 
 
 class PartialAnswers:
-    """Mixin of the estimators: methods that answer with some classes, or with groups of them."""
+    """Mixin of the estimators: methods that answer with some classes or groups of them, and the report."""
 
     if TYPE_CHECKING:  # of the estimator
         model_: FittedForest
@@ -67,6 +70,36 @@ class PartialAnswers:
         n_jobs: int | None
 
         def validated_rows(self, X: Matrix) -> Matrix: ...  # noqa: D102
+
+    def report(
+        self,
+        X: Matrix,
+        y: npt.ArrayLike,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        examples: Sequence[object] | None = None,
+    ) -> Report:
+        """Report on how far the probabilities can be trusted on these rows, as one HTML page.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_features)
+            Rows that the classifier has not seen.
+        y : array of shape (n_rows,)
+            Their labels.
+        sample_weight : array of shape (n_rows,), optional
+            Weights: 2 counts as the row twice.
+        examples : sequence of length n_rows, optional
+            Names of the rows on the page, or texts.
+
+        Returns
+        -------
+        Report
+            Shows itself in a notebook; ``save(path)`` writes the page.
+        """
+        from dichotomies.report import make  # takes long to import
+
+        return make(self, X, y, sample_weight=sample_weight, examples=examples)
 
     def predict_top_k(
         self,

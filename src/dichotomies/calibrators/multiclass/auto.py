@@ -96,14 +96,16 @@ class AutoCalibration(MulticlassCalibrator):
         used = [k for k in range(self.cv) if _usable(rows, fold, k)]
         self.nll_: dict[str, float] = {}
         self.chosen_ = self.candidates[0]
-        fitted = {}
+        fitted: dict[str, MulticlassCalibrator] = {}
         if len(used) == self.cv:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                fitted = {name: self._create(name).fit_on(rows) for name in self.candidates}
+                candidates = {name: self._create(name) for name in self.candidates}
                 in_full = rows.raw.size <= _REFITTED_IN_FULL
+                if not in_full:  # refits start from fits to all rows
+                    fitted = {name: each.fit_on(rows) for name, each in candidates.items()}
                 held_out = {
-                    name: each.held_out_on(rows, fold, in_full=in_full) for name, each in fitted.items()
+                    name: each.held_out_on(rows, fold, in_full=in_full) for name, each in candidates.items()
                 }
                 losses = {name: each.loss for name, each in held_out.items()}
             weight = _judged(rows, fold)
